@@ -119,6 +119,11 @@ impl Cache {
         let mut writer = self.writer();
         let Writer { clock, homes } = &mut *writer;
         match (self.home(publish.home), homes.get_mut(&publish.home)) {
+            (Some(home), Some(Written { mark, old })) if publish.anew => {
+                let gaps = mark.gaps + 1;
+                self.end(&home, publish, *mark, old, clock);
+                *mark = self.begin(publish, gaps, clock);
+            }
             (Some(home), Some(Written { mark, old })) => {
                 debug_assert!(mark.position <= publish.position, "a position goes back");
                 push_changes(&home, publish);
@@ -126,7 +131,7 @@ impl Cache {
                 *mark = self.take_in(&home, mark.gaps, publish, clock);
             }
             _ => {
-                let mark = self.begin(publish, clock);
+                let mark = self.begin(publish, 0, clock);
                 let old = OldQueue::default();
                 homes.insert(publish.home, Written { mark, old });
             }
@@ -264,13 +269,35 @@ impl Cache {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a home's cache: nobody sees it before it is whole.
-    fn begin(&self, publish: &Publish, clock: &mut Clock<Place>) -> Mark {
-        let home = Home::new(self.changes_remembered, mark_of(publish, 0, 0));
+    /// Begins a home's cache: nobody sees it before it is whole. The stream was broken so often before.
+    fn begin(&self, publish: &Publish, gaps: u64, clock: &mut Clock<Place>) -> Mark {
+        let home = Home::new(self.changes_remembered, mark_of(publish, 0, gaps));
         push_changes(&home, publish);
-        let mark = self.take_in(&home, 0, publish, clock);
+        let mark = self.take_in(&home, gaps, publish, clock);
         self.homes.insert(publish.home, Arc::new(home), |_| ());
         mark
+    }
+
+    /// Ends what is cached of a home: the publication that begins it anew names all pages of it. Whoever has read there
+    /// finds the last mark, and is doomed.
+    fn end(
+        &self,
+        home: &Home,
+        publish: &Publish,
+        last: Mark,
+        old: &mut OldQueue,
+        clock: &mut Clock<Place>,
+    ) {
+        for (page, _) in &publish.images {
+            self.remove(home, *page, clock);
+        }
+        let bytes = old.bytes();
+        while old.give_up_oldest(home) {}
+        let freed = bytes - old.bytes();
+        for all in [&self.old_bytes, &self.bytes] {
+            all.fetch_sub(freed, Ordering::Relaxed);
+        }
+        home.marks.push(last.ended());
     }
 
     /// After the changes the pages, then the mark: see the crate's page.

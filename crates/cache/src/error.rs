@@ -16,6 +16,8 @@ pub enum Doomed {
     Behind(Place),
     /// More was changed since its last read than is remembered (foundation 7).
     Outrun(HomeId),
+    /// The home has gone back in time: what was read there may be lost (rule R9).
+    WentBack(HomeId),
 }
 
 impl fmt::Display for Doomed {
@@ -32,6 +34,12 @@ impl fmt::Display for Doomed {
                 write!(
                     f,
                     "what was read on page {place:?} has changed, so it is too late to write"
+                )
+            }
+            Doomed::WentBack(home) => {
+                write!(
+                    f,
+                    "home {home} has gone back in time, and what was read there may be lost"
                 )
             }
             Doomed::Outrun(home) => {

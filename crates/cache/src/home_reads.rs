@@ -94,6 +94,8 @@ pub(crate) enum Absent {
     Miss,
     /// Never will be, for this transaction.
     Doomed(Doomed),
+    /// The home's cache has begun anew, and nothing was read of the one before.
+    Ended,
 }
 
 impl From<Doomed> for Absent {
@@ -208,6 +210,9 @@ impl HomeReads {
         let key = page.key();
         // Rule 4, trap 20: first the mark, then the image.
         let mut mark = self.home.marks.newest(Some(self.mark));
+        if mark.has_ended() {
+            return Err(self.ended());
+        }
         if manner.stays_behind && self.pages.is_empty() {
             self.standpoint.go_on(mark.position);
         }
@@ -244,6 +249,14 @@ impl HomeReads {
             self.scan(right_from, target, manner)?;
         }
         Ok(at)
+    }
+
+    /// What the home's cache was is void (rule R9).
+    fn ended(&self) -> Absent {
+        match self.pages.is_empty() {
+            true => Absent::Ended,
+            false => Doomed::WentBack(self.id).into(),
+        }
     }
 
     /// A page is not cached. Whoever stands behind may find it as it was; what it would be
@@ -287,6 +300,9 @@ impl HomeReads {
         let mut pause = Pause::new();
         loop {
             let mark = self.home.marks.newest(Some(self.mark));
+            if mark.has_ended() {
+                return Err(Doomed::WentBack(self.id));
+            }
             if mark.settled >= self.cut {
                 self.bring_to(mark, mark.settled, manner)?;
                 let is_taken = self.behind.is_some() && planted::is(Bug::BehindTakenForCurrent);

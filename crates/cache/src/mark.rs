@@ -16,9 +16,27 @@ pub(crate) struct Mark {
     pub(crate) position: Position,
     pub(crate) watermark: Stamp,
     pub(crate) heard: Millis,
-    /// How often the stream was broken.
+    /// How often the stream was broken. [`ENDED`]: nothing of this is known to be right any more (rule R9).
     pub(crate) gaps: u64,
 }
+
+impl Mark {
+    /// The last mark of a cache that has ended.
+    pub(crate) fn ended(self) -> Mark {
+        Mark {
+            gaps: ENDED,
+            ..self
+        }
+    }
+
+    /// Whether the home has gone back, and its cache has begun anew elsewhere.
+    pub(crate) fn has_ended(self) -> bool {
+        self.gaps == ENDED
+    }
+}
+
+/// Streams are not broken so often.
+const ENDED: u64 = u64::MAX;
 
 /// The marks of a home's cache; there is always one.
 pub(crate) struct Marks(Ring<MARK_WORDS>);

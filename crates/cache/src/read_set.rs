@@ -265,6 +265,11 @@ impl ReadSet {
             let page = match self.homes[home].load((place.page, slot), manner) {
                 Ok(page) => page,
                 Err(Absent::Miss) => return Err(self.miss(place)),
+                Err(Absent::Ended) => {
+                    self.homes.swap_remove(home);
+                    self.last = None;
+                    continue;
+                }
                 Err(Absent::Doomed(doomed)) => return Err(self.doom(doomed).into()),
             };
             let at = Last { place, home, page };

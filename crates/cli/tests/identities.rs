@@ -13,9 +13,13 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 use thorp_client::{JoinConfig, Member, Ref};
-use thorp_model::{Down, Epoch, MemberId, Message, NodeKind, Peer, Position, Stamp, message};
+use thorp_model::{
+    Down, Epoch, MemberId, Message, NodeKind, Peer, Position, Stamp, Verdict, message,
+};
 use thorp_net::{CertificateAuthority, Grant, Identity, NodeRole};
-use thorp_testing::{Attacker, HomeProcess, OF_A_TEST, PATIENCE, Process, eventually};
+use thorp_testing::{
+    Attacker, HomeProcess, OF_A_TEST, PATIENCE, Process, eventually, made_up_receipt,
+};
 
 /// A home, a site below it, and a member of the site; and mallory, whom the village has let in as a member.
 struct Village {
@@ -223,6 +227,8 @@ fn a_home_speaks_for_itself_alone() {
             silent_ms: 0,
             readers: Vec::new(),
             sites: Vec::new(),
+            receipt: made_up_receipt(id),
+            verdict: Verdict::Known,
         }));
         let here = format!("unix:{}", path(&format!("dale-{number}.sock")));
         attacker.listen_and_say(&here, &attacker.greeting(), &[begin]);

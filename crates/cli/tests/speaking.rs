@@ -99,7 +99,7 @@ impl EvilEdge {
     fn hear(&mut self) -> Down {
         loop {
             match self.edge.receive() {
-                Some(Message::Down(Down::Heartbeat(_)) | Message::Alive) => {}
+                Some(Message::Down(Down::Heartbeat(_) | Down::Receipt(_)) | Message::Alive) => {}
                 Some(Message::Down(down)) => return down,
                 other => panic!("{other:?} comes instead of an answer"),
             }

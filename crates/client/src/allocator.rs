@@ -37,8 +37,16 @@ pub(crate) struct Allocator {
     path: OnceLock<String>,
     pages: Mutex<SlotAllocator>,
     /// The next extents, requested ahead. A creator that needs one holds this lock, and the others queue for it.
-    next: tokio::sync::Mutex<VecDeque<RequestFuture>>,
+    next: tokio::sync::Mutex<VecDeque<Ahead>>,
+    /// How often its home has gone back.
+    history: AtomicUsize,
     pub(crate) watches: Mutex<Watches>,
+}
+
+/// An extent that was requested ahead, and in which history of its home.
+struct Ahead {
+    history: usize,
+    wait: RequestFuture,
 }
 
 /// The watches on a segment.
@@ -101,6 +109,17 @@ impl Allocators {
         newest.cloned()
     }
 
+    /// A home has gone back: pages that it has granted may be granted to others, and its paths may name other segments.
+    pub(crate) fn home_went_back(&self, home: HomeId) {
+        let Segments { known, met } = &mut *lock(&self.segments);
+        let met = met.values().filter_map(Weak::upgrade);
+        let all = known.values().cloned().chain(met);
+        for allocator in all.filter(|allocator| allocator.home == home) {
+            allocator.forget_pages();
+        }
+        known.retain(|(of, _), _| *of != home);
+    }
+
     /// A segment was removed: its path may name another one from now on.
     pub(crate) fn forget_path(&self, home: HomeId, path: &str) {
         let known = &mut lock(&self.segments).known;
@@ -136,6 +155,7 @@ impl Allocator {
             path: OnceLock::new(),
             pages: Mutex::default(),
             next: tokio::sync::Mutex::default(),
+            history: AtomicUsize::new(0),
             watches: Mutex::default(),
         }
     }
@@ -191,11 +211,15 @@ impl Allocator {
             if !ahead {
                 next.push_back(self.reserve(requests, due)?);
             }
-            let Some(wait) = next.front_mut() else {
+            let Some(Ahead { wait, history }) = next.front_mut() else {
                 continue;
             };
+            let history = *history;
             let response = wait.await.called();
             next.pop_front();
+            if history != self.history() {
+                continue;
+            }
             match response {
                 Ok(Some(CallResponse::Extent { first, pages })) => {
                     lock(&self.pages).grant(first, pages);
@@ -215,9 +239,20 @@ impl Allocator {
         lock(&self.pages).give_back(taken);
     }
 
-    fn reserve(&self, requests: &Arc<Requests>, due: Instant) -> Result<RequestFuture> {
-        let segment = self.segment;
-        requests.begin_call(self.home, CallRequest::Reserve { segment }, due)
+    fn reserve(&self, requests: &Arc<Requests>, due: Instant) -> Result<Ahead> {
+        let (segment, history) = (self.segment, self.history());
+        let wait = requests.begin_call(self.home, CallRequest::Reserve { segment }, due)?;
+        Ok(Ahead { history, wait })
+    }
+
+    fn history(&self) -> usize {
+        self.history.load(Ordering::Relaxed)
+    }
+
+    /// The home has gone back: its grants are void.
+    fn forget_pages(&self) {
+        self.history.fetch_add(1, Ordering::Relaxed);
+        *lock(&self.pages) = SlotAllocator::default();
     }
 
     fn reserve_ahead(&self, requests: &Arc<Requests>, extents: usize, due: Instant) {

@@ -51,9 +51,14 @@ pub enum ErrorKind {
     /// The commit was sent and its outcome did not come in time. Call [`Member::outcome`](crate::Member::outcome)
     /// later, and do not run the transaction again before that.
     OutcomeUnknown(CommitId),
-    /// The member asked the home too late, which no longer remembers whether it committed this. Or the member's
-    /// response is no outcome. Look at the objects before you run the transaction again.
+    /// The member asked the home too late, which no longer remembers whether it committed this. Or the home has gone
+    /// back in time since, and does not know the commit. Or the member's response is no outcome. Look at the objects before you run the transaction again.
     OutcomeLost,
+    /// The home has gone back in time: it continues from an older state of its store, for example from a restored backup.
+    /// What this program has read there or holds of it may be lost, and nothing was changed. A program gets this once for
+    /// each home and time; its next transaction sees the home as it is now. References to lost objects are
+    /// [`Gone`](ErrorKind::Gone).
+    HomeWentBack,
     /// The object was deleted, or its slot now holds another one: forget the reference.
     Gone,
     /// No such segment, root or home: create it, or mend the name.
@@ -137,6 +142,10 @@ impl Error {
         Self::new(ErrorKind::HomeUnreachable, words)
     }
 
+    pub(crate) fn went_back(words: impl Into<String>) -> Self {
+        Self::new(ErrorKind::HomeWentBack, words)
+    }
+
     pub(crate) fn late() -> Self {
         Self::unreachable("the home did not answer in time")
     }
@@ -175,6 +184,9 @@ impl std::error::Error for Error {
 
 impl From<Doomed> for Error {
     fn from(doomed: Doomed) -> Self {
+        if let Doomed::WentBack(_) = doomed {
+            return Self::went_back(doomed.to_string());
+        }
         Self::new(ErrorKind::Conflict, format!("{doomed}: run it again"))
     }
 }
@@ -202,6 +214,8 @@ impl From<CallError> for Error {
             CallError::TooMany => ErrorKind::TooLarge,
             // The home has forgotten this member, which registers again with the next try.
             // Or the home takes no request of this member by this site, which signs anew (rule R2).
+            // What a home says to another home.
+            CallError::Lost => ErrorKind::OutcomeLost,
             CallError::Busy | CallError::NotRegistered | CallError::NotDelegated(_) => {
                 ErrorKind::Busy {
                     retry_after: BUSY_RETRY,
@@ -230,7 +244,8 @@ impl From<Refusal> for Error {
                 retry_after: BUSY_RETRY,
             },
             Refusal::Full => ErrorKind::Full,
-            Refusal::Forgotten => ErrorKind::OutcomeLost,
+            Refusal::Forgotten | Refusal::Lost => ErrorKind::OutcomeLost,
+            Refusal::WentBack => ErrorKind::HomeWentBack,
             Refusal::NoRight { .. } => ErrorKind::NoRight,
             Refusal::Invalid { reason } => kind_of_invalid(*reason),
         };

@@ -1,7 +1,7 @@
 //! What a member knows of its homes and its site.
 
 use crate::OutOfReach;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use thorp_model::{HomeId, Position};
 
 /// A home as this member sees it.
@@ -17,6 +17,10 @@ pub struct HomeStatus {
     pub position: Position,
     /// The time since the last heartbeat of the home.
     pub silent: Duration,
+    /// How often an operator has opened it as one that has gone back in time.
+    pub incarnation: u16,
+    /// When this member heard of the last of them, if it was a member before that.
+    pub reopened: Option<SystemTime>,
 }
 
 /// Where a member has joined, and what it carries for its neighbours.

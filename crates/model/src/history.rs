@@ -1,7 +1,8 @@
 //! The history of a home: its incarnations, its lives, and the points of them that others rest on (rule R9).
 
 use crate::limits::{INCARNATIONS_MAX, LIVES_MAX};
-use crate::{Mark, Position};
+use crate::{Generation, Mark, Position};
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 use serde::{Deserialize, Serialize};
@@ -55,8 +56,19 @@ pub struct Lives {
     last: Option<LifeId>,
 }
 
+/// A receipt that proved another history to a home.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Met {
+    /// The name of the node that brought it.
+    pub by: String,
+    /// The incarnation of that history.
+    pub incarnation: Incarnation,
+    /// How far that history was.
+    pub point: Point,
+}
+
 /// Why a home is closed: it refuses everybody but operators until an operator opens it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Closed {
     /// It was started without the note of its last acknowledged group.
     NoNote,
@@ -64,6 +76,8 @@ pub enum Closed {
     OtherOrigin,
     /// Its store was salvaged from a damaged one.
     Salvaged,
+    /// Somebody has brought a receipt of another history: this store or another one goes on from an older state.
+    OtherHistory(Met),
 }
 
 /// The key with which a home proves receipts to itself. It is made with the store and never leaves it.
@@ -89,6 +103,14 @@ impl Incarnation {
     /// All numbers of 32 bits that this incarnation gives lie above.
     pub fn floor_32(self) -> u32 {
         u32::from(self.0) << (u32::BITS - INCARNATION_BITS)
+    }
+
+    /// The generation of a new object in a slot whose last object had this one. None: the slot has had all of this
+    /// incarnation, and stays empty until the next (trap R43). So a reference to a lost object never names another one.
+    pub fn generation_after(self, last: Generation) -> Option<Generation> {
+        let next = last.0.max(self.floor_32()).checked_add(1)?;
+        let is_own = next >> (u32::BITS - INCARNATION_BITS) == u32::from(self.0);
+        is_own.then_some(Generation(next))
     }
 
     /// All numbers of 64 bits that this incarnation gives lie above.
@@ -178,7 +200,18 @@ impl fmt::Display for Closed {
                 "its directory is not the one where it ran: a copy, a restored backup, or a move to another disk"
             }
             Closed::Salvaged => "its store was salvaged from a damaged one, and lacks what was lost",
+            Closed::OtherHistory(met) => return met.fmt(f),
         })
+    }
+}
+
+impl fmt::Display for Met {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{:?} holds this home's own receipt of another history (incarnation {}, life {}, up to position {}): this store goes on from an older state than that, or another copy of it runs",
+            self.by, self.incarnation, self.point.life.counter, self.point.position
+        )
     }
 }
 
@@ -235,6 +268,21 @@ mod tests {
             ..life(1)
         };
         assert!(!lives.hold(&point(other, 1, 1, 1), &now));
+    }
+
+    /// Traps R26 and R43.
+    #[test]
+    fn a_slot_goes_on_above_all_that_was_lost_and_then_stays_empty() {
+        let (first, second) = (Incarnation(0), Incarnation(1));
+        assert_eq!(first.generation_after(Generation(0)), Some(Generation(1)));
+        assert_eq!(first.generation_after(Generation(7)), Some(Generation(8)));
+        let floor = Generation(1 << 20);
+        assert_eq!(second.generation_after(Generation(7)), Some(floor.next()));
+        let last = Generation(floor.0 - 1);
+        assert_eq!(first.generation_after(last), None);
+        assert_eq!(second.generation_after(last), Some(floor.next()));
+        let end = Incarnation(INCARNATIONS_MAX);
+        assert_eq!(end.generation_after(Generation(u32::MAX)), None);
     }
 
     #[test]

@@ -33,6 +33,7 @@ mod note;
 pub mod planted;
 mod publish;
 mod random;
+mod receipt;
 pub mod records;
 mod rights;
 mod slots;
@@ -46,7 +47,7 @@ pub use delegation::{
     Proof, Signer, Verifier,
 };
 pub use digest::{PageDigest, PartDigest};
-pub use history::{Closed, Incarnation, LifeEnd, LifeId, Lives, Point, ReceiptKey};
+pub use history::{Closed, Incarnation, LifeEnd, LifeId, Lives, Met, Point, ReceiptKey};
 pub use ids::{
     Attempt, CommitId, DelegationNo, EdgeId, EntryNo, Epoch, Generation, HomeId, MemberId, Millis,
     NameId, NodeKind, Now, ObjectId, PageId, PageNo, Peer, Place, Position, Reference,
@@ -62,6 +63,7 @@ pub use message::{
 pub use note::Note;
 pub use publish::{OverlayUpdate, Publish};
 pub use random::{SplitMix64, Xoshiro256};
+pub use receipt::{Claim, Receipt, Verdict};
 pub use rights::{
     Access, DamagedRights, NoRightWord, NoSubject, Principal, RIGHTS_SLOT, Readers, Right,
     RightsList, Subject, rights_page,

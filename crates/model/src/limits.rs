@@ -87,6 +87,10 @@ pub const DENIALS_MAX: usize = 64;
 
 /// Segments of one home.
 pub const SEGMENTS_MAX: usize = 65_536;
+/// Homes of which a child claims something (rule R9).
+pub const CLAIMS_MAX: usize = 256;
+/// Claims of one home that a site has passed up and that wait for the home's word (rule R9).
+pub const CLAIMS_PASSED_MAX: usize = 65_536;
 /// Lives that a home knows of its own history (rule R9). A claim that rests on an older one makes its child forget.
 pub const LIVES_MAX: usize = 1_024;
 /// The last incarnation of a home: 12 bits (rule R9).

@@ -1,6 +1,6 @@
 //! The one door of every state machine: events come in, an outbox goes out.
 
-use crate::{Down, EdgeId, Message, Millis, Note, Now, Peer, Up};
+use crate::{Claim, Down, EdgeId, HomeId, Message, Millis, Note, Now, Peer, Up};
 use alloc::vec::Vec;
 use core::convert::Infallible;
 
@@ -138,6 +138,12 @@ impl<A> Outbox<A> {
     /// Sends to a parent.
     pub fn up(&mut self, edge: EdgeId, message: Up) {
         self.actions.push(Action::Send(edge, Message::Up(message)));
+    }
+
+    /// Claims what this node holds of homes, to a parent (rule R9).
+    pub fn claim(&mut self, edge: EdgeId, claims: Vec<(HomeId, Claim)>) {
+        self.actions
+            .push(Action::Send(edge, Message::Claims(claims)));
     }
 
     /// Shows a neighbour that this node is there.

@@ -32,6 +32,14 @@ notes! {
     OtherEpochDropped,
     /// Rule 1: another parent began a stream of a home whose stream is live.
     SecondParentUnheard,
+    /// Rule R9: a node forgot what it held of a home that has gone back.
+    Forgot,
+    /// Rule R9: a home met a claim that nothing proves, or that an operator has left behind.
+    ClaimNotKnown,
+    /// Rule R9: a home met a receipt of another history, and closed.
+    OtherHistoryMet,
+    /// Rule R9: a site asked the home about the claim of a node below.
+    ClaimPassed,
     /// Rule 2: an edge had no entry numbers left, and ended.
     EdgeWornOut,
     /// Rule 1: a child came again while its old edge was there, which was closed.

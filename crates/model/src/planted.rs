@@ -172,6 +172,24 @@ bugs! {
     OthersForgotten,
     /// Rule R2: a node fills in the values that it kept of a commit, whatever the home executed.
     ContentBelieved,
+    /// Trap R23: a home believes whatever point of its history a node claims.
+    ClaimsBelieved,
+    /// Trap R39: answers of a home carry no receipts, only heartbeats do.
+    AnswersNotVouched,
+    /// Trap R22: a home that meets another history of itself goes on.
+    OtherHistoryIgnored,
+    /// Trap R17: a node whose knowledge is of a lost history goes on with it.
+    NobodyForgets,
+    /// Trap R20: a home executes what rests on an earlier incarnation.
+    LeftExecuted,
+    /// Trap R42: a home answers another one with a no where its vote may be lost.
+    LostIsNo,
+    /// Traps R24 and R38: a site begins a child's stream, whatever the child claims.
+    ClaimsNotPassed,
+    /// Trap R26: a home gives a slot's generations again that may have been given in a lost history.
+    GenerationsGivenAgain,
+    /// Trap R19: a home compares positions and clocks, and no marks.
+    MarksNotCompared,
     /// Rule R2: a home takes a request from whatever site brings it.
     SiteBelieved,
     /// Rule R2: a home refuses for ever what comes by a site that the member does not name.

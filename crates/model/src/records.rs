@@ -3,7 +3,7 @@
 
 use crate::{
     Blob, CommitId, CommitRequest, DelegationNo, HomeId, Image, Incarnation, MemberId, NameId, Op,
-    Outcome, Overflow, PageChange, PageId, PageNo, PageWrites, Part, Participant, Position,
+    Outcome, Overflow, PageChange, PageId, PageNo, PageWrites, Part, Participant, Position, Reader,
     Registration, SegmentId, SlotSet, Stamp, StorageError, Table,
 };
 use alloc::string::{String, ToString};
@@ -49,6 +49,32 @@ impl NextRecord {
         self.registration.0 = self.registration.0.max(incarnation.floor_64());
         self.life = self.life.max(incarnation.floor_32());
     }
+}
+
+/// What a store changes when an operator opens it as one that has gone back: numbers that are never given twice lie above
+/// those of earlier incarnations, and the clock above what the home has promised in the history that it met (rule R9).
+/// Nothing in an empty store.
+///
+/// # Errors
+///
+/// [`StorageError`]: a record cannot be read.
+pub fn reopened(
+    store: &dyn Reader,
+    incarnation: Incarnation,
+    met_clock: u64,
+) -> Result<Vec<Op>, StorageError> {
+    let Some(stored) = store.get(Table::Meta, NEXT_KEY)? else {
+        return Ok(Vec::new());
+    };
+    let mut next: NextRecord = decode(Table::Meta, NEXT_KEY, &stored)?;
+    next.raise_to(incarnation);
+    let stored = store.get(Table::Meta, CLOCK_KEY)?;
+    let ceiling = stored.map(|stored| decode::<u64>(Table::Meta, CLOCK_KEY, &stored));
+    let ceiling = ceiling.transpose()?.unwrap_or_default().max(met_clock);
+    Ok(Vec::from([
+        put(Table::Meta, NEXT_KEY.to_vec(), &next),
+        put(Table::Meta, CLOCK_KEY.to_vec(), &ceiling),
+    ]))
 }
 
 /// One segment: `meta/segment/ID`.

@@ -61,6 +61,13 @@
 //! let above = Event::Connected { edge, direction: Direction::Up, peer: peer(NodeKind::Home, alps, "alps") };
 //! member.handle(now, above, &mut from_member);
 //!
+//! // The member claims what it holds, which is nothing yet. Its stream follows on that.
+//! for action in std::mem::take(&mut from_member.actions) {
+//!     if let Action::Send(edge, message) = action {
+//!         home.handle(now, Event::Received { edge, message }, &mut from_home);
+//!     }
+//! }
+//!
 //! // What the home sends when a batch is durable is not in the outbox before.
 //! let mut marks = Vec::new();
 //! for action in std::mem::take(&mut from_home.actions) {
@@ -104,6 +111,8 @@
 extern crate alloc;
 
 mod edge;
+#[cfg(test)]
+mod fixture;
 mod home;
 mod member;
 mod redirector;
@@ -112,6 +121,9 @@ pub mod takeover;
 pub use edge::directory::{ChildNo, Directory, Holder};
 pub use edge::downstream::ChildLimits;
 pub use edge::liveness::{AliveLimits, AliveLimitsError};
-pub use home::{ClockDrift, Doubts, Home, HomeAction, HomeCommand, HomeConfig, LoadResult};
+pub use home::{
+    ClockDrift, Doubts, Home, HomeAction, HomeCommand, HomeConfig, HomeHistory, LoadResult,
+    OtherHistory,
+};
 pub use member::{Member, MemberAction, MemberCommand, MemberConfig, Request, Response, Source};
 pub use redirector::{Redirector, RedirectorConfig};

@@ -9,10 +9,11 @@ use thorp_model::limits::{
     CALLS_PER_CHILD_MAX, COMMITS_IN_FLIGHT_MAX, DELEGATION_MS, FETCHES_PER_CHILD_MAX,
 };
 use thorp_model::{
-    Attempt, CallId, CallRequest, CallResponse, CommitId, CommitRequest, DELEGATION_VERSION,
-    Decision, Delegation, DelegationNo, DelegationText, Down, EdgeId, EntryNo, Epoch, Event,
-    HomeId, MemberId, Message, Millis, NameId, Now, Outbox, PageId, Part, Participant, Position,
-    Proof, Registration, SegmentId, Stamp, StateMachine, Up, Xoshiro256, message,
+    Attempt, CallId, CallRequest, CallResponse, Claim, CommitId, CommitRequest, DELEGATION_VERSION,
+    Decision, Delegation, DelegationNo, DelegationText, Direction, Down, EdgeId, EntryNo, Epoch,
+    Event, HomeId, Incarnation, LifeId, Mark, MemberId, Message, Millis, NameId, Now, Outbox,
+    PageId, Part, Participant, Point, Position, Proof, Receipt, ReceiptKey, Registration,
+    SegmentId, Stamp, StateMachine, Up, Xoshiro256, message,
 };
 
 /// A home that is not there. No vote may wait for it (rule R7).
@@ -306,6 +307,33 @@ impl Byzantine {
         }
     }
 
+    /// It claims nothing, or what it has made up, or what it was given and has altered (trap R23).
+    fn claim(&mut self, edge: EdgeId, outbox: &mut ToParent) {
+        let claimed = self.prng.percent(60);
+        let homes: Vec<HomeId> = self.homes.iter().copied().filter(|_| claimed).collect();
+        let claims = homes.into_iter().map(|home| (home, self.made_up(home)));
+        let claims: Vec<(HomeId, Claim)> = claims.collect();
+        outbox.claim(edge, claims);
+    }
+
+    fn made_up(&mut self, home: HomeId) -> Claim {
+        let point = Point {
+            life: LifeId {
+                counter: self.prng.below(9) as u32,
+                random: self.prng.bits(),
+            },
+            mark: Mark(self.prng.below(500)),
+            position: Position(self.prng.below(500)),
+            clock: self.prng.bits(),
+        };
+        let key = ReceiptKey::new([200; 32]);
+        Claim {
+            receipt: Receipt::new(home, Incarnation::default(), point, &key),
+            position: point.position,
+            clock: point.clock,
+        }
+    }
+
     /// Commits under registrations that are not its own.
     fn commit_all(&mut self, edge: EdgeId, home: HomeId, outbox: &mut ToParent) {
         self.commit_for(self.member, (edge, home), outbox);
@@ -362,6 +390,14 @@ impl StateMachine for Byzantine {
     type Action = Infallible;
 
     fn handle(&mut self, now: Now, event: Event<Infallible>, outbox: &mut Outbox<Infallible>) {
+        if let Event::Connected {
+            edge,
+            direction: Direction::Up,
+            ..
+        } = event
+        {
+            return self.claim(edge, outbox);
+        }
         self.provoked(now, &event, outbox);
     }
 

@@ -100,8 +100,9 @@ impl Digest {
             watermark,
             heard,
             missed,
+            anew,
         } = publish;
-        self.value(&(34u8, home, position, watermark, heard));
+        self.value(&(34u8, home, position, watermark, heard, anew));
         self.overlay(overlay);
         self.slots(touched);
         self.value(&(evicted, missed));
@@ -183,6 +184,7 @@ impl Digested for HomeAction {
         match self {
             HomeAction::Append(batch) => digest.batch(batch),
             HomeAction::Load(page) => digest.value(&(33u8, page)),
+            HomeAction::Close(met) => digest.value(&(39u8, &met.receipt, &met.by)),
         }
     }
 }
@@ -197,6 +199,7 @@ impl Digested for MemberAction {
             }
             MemberAction::Hint(likely) => digest.value(&(36u8, likely)),
             MemberAction::Joined(place) => digest.value(&(37u8, place)),
+            MemberAction::WentBack(home) => digest.value(&(40u8, home)),
             // These only report what the other actions and messages show.
             MemberAction::Named(..)
             | MemberAction::Showing(_)

@@ -3,12 +3,16 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use thorp_model::records::page_key;
-use thorp_model::{Batch, Mark, Op, PageId, Reader, Scan, StorageError, Table, Xoshiro256};
+use thorp_model::{
+    Batch, Incarnation, LifeEnd, LifeId, Mark, Op, PageId, Reader, Receipt, ReceiptKey, Scan,
+    StorageError, Table, Xoshiro256, records,
+};
+use thorp_protocol::HomeHistory;
 
 type Key = (Table, Vec<u8>);
 
 /// The disk of one home. It outlives the home's restarts.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Disk {
     durable: BTreeMap<Key, Vec<u8>>,
     /// Bits of stored values that have flipped since they were written.
@@ -24,6 +28,10 @@ pub struct Disk {
     left: Option<u64>,
     /// The last batch that is durable, in this life of the home.
     synced: Mark,
+    /// What it knows of its own history (rule R9).
+    history: HomeHistory,
+    /// What has proven another history.
+    met: Option<Receipt>,
     /// Milliseconds that a sync takes, at most.
     pub sync_ms_max: u64,
 }
@@ -33,11 +41,58 @@ const PLENTY_BYTES: u64 = 1 << 40;
 
 impl Disk {
     /// An empty disk.
-    pub fn new(sync_ms_max: u64) -> Self {
+    pub fn new(sync_ms_max: u64, key: ReceiptKey) -> Self {
         Disk {
+            durable: BTreeMap::new(),
+            flipped: BTreeMap::new(),
+            pending: VecDeque::new(),
+            seen: 0,
+            syncing: false,
+            full: false,
+            left: None,
+            synced: Mark::default(),
+            history: HomeHistory::first(0, key),
+            met: None,
             sync_ms_max,
-            ..Disk::default()
         }
+    }
+
+    /// What a home finds that starts on it; the life that begins has these random bits.
+    pub fn history(&self, random: u64) -> HomeHistory {
+        HomeHistory {
+            random,
+            ..self.history.clone()
+        }
+    }
+
+    /// The home has met another history: it is closed.
+    pub fn close(&mut self, met: Receipt) {
+        self.history.is_closed = true;
+        self.met.get_or_insert(met);
+    }
+
+    /// Whether its home lets in nobody but operators.
+    pub fn is_closed(&self) -> bool {
+        self.history.is_closed
+    }
+
+    /// An operator opens it, as one that goes on from an older state.
+    pub fn reopen(&mut self) -> Result<(), StorageError> {
+        let met = self.met.take();
+        let above = met.map_or(Incarnation::default(), |met| met.incarnation);
+        let next = self.history.incarnation.max(above).next();
+        self.history.incarnation = next.unwrap_or(self.history.incarnation);
+        self.history.is_closed = false;
+        let clock = met.map_or(0, |met| met.point.clock);
+        let ops = records::reopened(self, self.history.incarnation, clock)?;
+        ops.iter().for_each(|op| apply(&mut self.durable, op));
+        Ok(())
+    }
+
+    /// A life begins, at once durable. The one before has ended there.
+    pub fn begin_life(&mut self, (life, end_of_last): (LifeId, LifeEnd)) {
+        self.history.lives.begin(life, end_of_last);
+        self.history.mark = Mark::default();
     }
 
     /// Takes a batch; it is not durable yet. False if there is no room.
@@ -114,6 +169,10 @@ impl Disk {
         self.seen = self.seen.saturating_sub(count);
         for batch in &synced {
             self.synced = batch.mark;
+            // What changes nothing is in no group.
+            if !batch.ops.is_empty() {
+                self.history.mark = batch.mark;
+            }
             for op in &batch.ops {
                 let (Op::Put { table, key, .. } | Op::Delete { table, key }) = op;
                 self.flipped.remove(&(*table, key.clone()));
@@ -231,6 +290,10 @@ mod tests {
     use super::*;
     use thorp_model::Purpose;
 
+    fn disk() -> Disk {
+        Disk::new(0, ReceiptKey::new([0; 32]))
+    }
+
     fn put(mark: u64, key: u8, value: u8) -> Batch {
         Batch {
             mark: Mark(mark),
@@ -245,7 +308,7 @@ mod tests {
 
     #[test]
     fn what_was_not_synced_is_lost() {
-        let mut disk = Disk::default();
+        let mut disk = disk();
         assert!(disk.append(put(1, 1, 1)) && disk.append(put(2, 2, 2)));
         assert_eq!(disk.mark_of(9), Some(Mark(2)));
         assert_eq!(disk.crash(1).len(), 1);
@@ -264,7 +327,7 @@ mod tests {
                 value: vec![0; 92],
             }],
         };
-        let mut disk = Disk::default();
+        let mut disk = disk();
         assert_eq!(disk.left(), (PLENTY_BYTES, Mark(0)));
         disk.set_left(Some(250));
         assert!(disk.append(commit(1)) && disk.append(commit(2)));
@@ -279,7 +342,7 @@ mod tests {
     #[test]
     fn reads_never_go_back() {
         let mut prng = Xoshiro256::new(3);
-        let mut disk = Disk::default();
+        let mut disk = disk();
         for value in 1..20 {
             disk.append(put(u64::from(value), 1, value));
         }
@@ -297,7 +360,7 @@ mod tests {
     #[test]
     fn a_flipped_bit_is_noticed_until_it_is_put_back_or_written_over() {
         let mut prng = Xoshiro256::new(3);
-        let mut disk = Disk::default();
+        let mut disk = disk();
         let page = PageId::new(1, 1);
         let stored = |value: u8, mark| Batch {
             mark: Mark(mark),

@@ -19,6 +19,7 @@ pub mod failure;
 pub mod faults;
 mod forger;
 pub mod freshness;
+mod going_back;
 pub mod history;
 pub mod link;
 mod made_up;

@@ -5,6 +5,7 @@ use crate::byzantine::Byzantine;
 use crate::checks;
 use crate::digest::Digested;
 use crate::failure::{Checked, demand};
+use crate::going_back;
 use crate::node::Machine;
 use crate::time::{Local, NodeNo};
 use crate::world::World;
@@ -37,6 +38,7 @@ impl Role for Home {
                 world.plan_local(no, at, Local::Read(page));
                 Ok(())
             }
+            HomeAction::Close(met) => going_back::closed(world, no, &met),
         }
     }
 }
@@ -92,6 +94,7 @@ impl Role for Member {
             | MemberAction::Evicted
             | MemberAction::StreamBegan { .. }
             | MemberAction::StreamEnded(_) => Ok(()),
+            MemberAction::WentBack(home) => going_back::forgotten(world, no, home),
         }
     }
 }

@@ -23,8 +23,8 @@ use std::collections::BTreeMap;
 use thorp_cache::Cache;
 use thorp_model::limits::{ENTERINGS_MAX, SWEPT_PAGES_MAX};
 use thorp_model::{
-    EdgeId, EntryNo, HomeId, MemberId, NameId, NodeKind, Outbox, Position, RequestId, Stamp,
-    Xoshiro256,
+    EdgeId, EntryNo, HomeId, MemberId, NameId, NodeKind, Outbox, Position, ReceiptKey, RequestId,
+    Stamp, Xoshiro256,
 };
 use thorp_protocol::{
     ChildLimits, Home, HomeCommand, HomeConfig, Member, MemberConfig, Redirector, RedirectorConfig,
@@ -151,8 +151,9 @@ impl World {
         let (homes, sites) = (self.village.homes.len(), self.village.sites.len());
         let all_homes: Vec<NodeNo> = (0..homes).map(NodeNo).collect();
         for index in 0..homes {
-            let disk = Disk::new(self.village.homes[index].sync_ms_max);
             let home = HomeId(index as u32 + 1);
+            let key = ReceiptKey::new([home.0 as u8; 32]);
+            let disk = Disk::new(self.village.homes[index].sync_ms_max, key);
             self.oracles.insert(home, Oracle::default());
             let others = all_homes.iter().copied().filter(|no| no.0 != index);
             let no = self.add_node(NodeKind::Home, index, others.collect(), Some((home, disk)));
@@ -284,6 +285,7 @@ impl World {
     }
 
     fn start_home(&mut self, no: NodeNo) -> Checked {
+        let random = self.prng.bits();
         let plan = self.village.homes[self.nodes[no.0].plan].clone();
         let node = &self.nodes[no.0];
         let now = node.now(self.now);
@@ -308,6 +310,7 @@ impl World {
             pages_removed_max: plan.pages_removed_max,
             alive: Some(self.village.alive),
             verifier: Authority::default().verifier(),
+            history: disk.history(random),
             ..HomeConfig::new(*home, node.name.clone(), node.id)
         };
         let (home, mut outbox) = (*home, Outbox::new());
@@ -323,6 +326,9 @@ impl World {
             machine.durable()
         );
         let room = self.nodes[no.0].room;
+        if let Some((_, disk)) = &mut self.node(no).home {
+            disk.begin_life(machine.life());
+        }
         self.node(no).machine = Some(Machine::Home(Box::new(machine)));
         self.process::<Home>(no, outbox)?;
         if !room && self.nodes[no.0].is_up() {

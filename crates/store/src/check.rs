@@ -257,7 +257,7 @@ fn list_history(
         None => (!evidence.has_note).then_some(Closed::NoNote),
     };
     report.incarnation = known.as_ref().map(History::incarnation);
-    report.closed = closed;
+    report.closed = closed.clone();
     if let Some(why) = closed {
         report
             .remarks

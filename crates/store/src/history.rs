@@ -64,7 +64,7 @@ impl History {
 
     /// Why it is closed; none if it is open.
     pub fn closed(&self) -> Option<Closed> {
-        self.closed
+        self.closed.clone()
     }
 
     /// The lives of its home.
@@ -77,13 +77,28 @@ impl History {
         &self.key
     }
 
+    /// It closes, unless it is.
+    pub(crate) fn close(&mut self, why: Closed) {
+        self.closed.get_or_insert(why);
+    }
+
+    /// The highest clock of a history that was met, as in [`thorp_model::Stamp::clock`].
+    pub(crate) fn met_clock(&self) -> u64 {
+        match &self.closed {
+            Some(Closed::OtherHistory(met)) => met.point.clock,
+            _ => 0,
+        }
+    }
+
     pub(crate) fn begin_life(&mut self, life: LifeId, end_of_last: LifeEnd) {
         self.lives.begin(life, end_of_last);
     }
 
     /// Closes it if nothing proves that the directory continues it.
     pub(crate) fn prove(&mut self, evidence: &Evidence) {
-        self.closed = self.closed.or_else(|| self.unproven(evidence));
+        if self.closed.is_none() {
+            self.closed = self.unproven(evidence);
+        }
     }
 
     /// What keeps it from going on here; none if it is proven.
@@ -99,7 +114,7 @@ impl History {
 
     /// An operator states that the directory was moved. Nothing else is forgiven.
     pub(crate) fn moved(&mut self, evidence: &Evidence) {
-        self.closed = self.closed.filter(|why| *why != Closed::OtherOrigin);
+        self.closed.take_if(|why| *why == Closed::OtherOrigin);
         self.origin = None;
         self.prove(evidence);
     }
@@ -107,7 +122,12 @@ impl History {
     /// An operator opens it as what it is. False if there are no more incarnations.
     #[must_use]
     pub(crate) fn reopen(&mut self, apart: Option<ReceiptKey>) -> bool {
-        let Some(next) = self.incarnation.next() else {
+        // Above every history that was met: who comes from there only forgets, and closes it no more.
+        let met = match &self.closed {
+            Some(Closed::OtherHistory(met)) => met.incarnation,
+            _ => Incarnation::default(),
+        };
+        let Some(next) = self.incarnation.max(met).next() else {
             return false;
         };
         self.incarnation = next;

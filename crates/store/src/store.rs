@@ -109,6 +109,18 @@ impl Store {
         self.write_history(history, Opening::Prove)
     }
 
+    /// The home has met another history: it is closed, over restarts, until an operator opens it. That is durable when
+    /// this returns.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`]: the engine cannot write.
+    pub fn close(&self, why: Closed) -> Result<(), StorageError> {
+        let mut history = self.history();
+        history.close(why);
+        self.write_history(history, Opening::Prove)
+    }
+
     /// A life of the home begins: it is durable when this returns. The one before has ended there.
     ///
     /// # Errors
@@ -125,7 +137,10 @@ impl Store {
     fn write_history(&self, history: History, opening: Opening) -> Result<(), StorageError> {
         let raised = match opening {
             Opening::Prove | Opening::Moved => None,
-            Opening::Restored { .. } => self.raised_numbers(history.incarnation())?,
+            Opening::Restored { .. } => {
+                let met = self.history().met_clock();
+                self.raised_numbers(history.incarnation(), met)?
+            }
         };
         let mut writing = self.writing();
         writing.ask_whole()?;
@@ -143,17 +158,16 @@ impl Store {
         Ok(())
     }
 
-    fn raised_numbers(&self, incarnation: Incarnation) -> Result<Option<Batch>, StorageError> {
-        let Some(stored) = self.get(Table::Meta, records::NEXT_KEY)? else {
-            return Ok(None);
-        };
-        let mut next: NextRecord = records::decode(Table::Meta, records::NEXT_KEY, &stored)?;
-        next.raise_to(incarnation);
-        let op = records::put(Table::Meta, records::NEXT_KEY.to_vec(), &next);
-        Ok(Some(Batch {
+    fn raised_numbers(
+        &self,
+        incarnation: Incarnation,
+        met_clock: u64,
+    ) -> Result<Option<Batch>, StorageError> {
+        let ops = records::reopened(self, incarnation, met_clock)?;
+        Ok((!ops.is_empty()).then_some(Batch {
             mark: Mark::default(),
             purpose: Purpose::Housekeeping,
-            ops: vec![op],
+            ops,
         }))
     }
 

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use thorp_model::{Delegation, DelegationText, Message, Peer, codec};
+use thorp_model::{
+    Delegation, DelegationText, HomeId, Incarnation, LifeId, Mark, Message, Peer, Point, Position,
+    Receipt, ReceiptKey, codec,
+};
 use thorp_net::driver::{net_config, runtime_of};
 use thorp_net::{Address, FrameReceiver, FrameSender, Identity, Listener, dial};
 use tokio::runtime::Runtime;
@@ -48,12 +51,23 @@ impl Attacker {
         Delegation { text, proof }
     }
 
-    /// Calls a node and greets so.
+    /// Calls a node, greets so, and claims to hold nothing.
     ///
     /// # Errors
     ///
     /// The words with which it is turned away.
     pub fn call(&self, address: &str, hello: &Peer) -> Result<AttackerEdge, String> {
+        let edge = self.call_and_wait(address, hello)?;
+        edge.send(&Message::Claims(Vec::new()));
+        Ok(edge)
+    }
+
+    /// As [`Attacker::call`], and claims nothing yet: its streams do not begin before that.
+    ///
+    /// # Errors
+    ///
+    /// The words with which it is turned away.
+    pub fn call_and_wait(&self, address: &str, hello: &Peer) -> Result<AttackerEdge, String> {
         let address = [address.parse::<Address>().unwrap()];
         let (hello, config) = (encoded(hello), net_config(hello.kind));
         let calling = dial(&address, &self.identity, None, &hello, &config);
@@ -95,6 +109,21 @@ impl Attacker {
             }
         });
     }
+}
+
+/// A receipt of a home that nobody but a node without a history would take.
+pub fn made_up_receipt(home: HomeId) -> Receipt {
+    let point = Point {
+        life: LifeId {
+            counter: 1,
+            random: 1,
+        },
+        mark: Mark(1),
+        position: Position(0),
+        clock: 0,
+    };
+    let key = ReceiptKey::new([0xba; 32]);
+    Receipt::new(home, Incarnation::default(), point, &key)
 }
 
 impl AttackerEdge {

@@ -168,6 +168,7 @@ impl World<HomeAction> for HomeWorld {
                 let loaded = HomeCommand::Loaded { page, result };
                 self.home.command(loaded).unwrap();
             }
+            HomeAction::Close(met) => panic!("its store never goes back: {met:?}"),
         }
     }
 

@@ -44,7 +44,7 @@ mod skipped;
 mod thorp;
 mod village;
 
-pub use attacker::{Attacker, AttackerEdge};
+pub use attacker::{Attacker, AttackerEdge, made_up_receipt};
 pub use home::{HomeNode, HomeOptions};
 pub use intruder::Intruder;
 pub use member::{MemberNode, Seen, create, holds};

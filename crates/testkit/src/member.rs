@@ -302,7 +302,8 @@ impl World<MemberAction> for MemberWorld {
             | MemberAction::Arrived(..)
             | MemberAction::Evicted
             | MemberAction::StreamBegan { .. }
-            | MemberAction::StreamEnded(_) => {}
+            | MemberAction::StreamEnded(_)
+            | MemberAction::WentBack(_) => {}
         }
         drop(state);
         self.0.changed.notify_waiters();

@@ -57,7 +57,7 @@ fn as_json(report: &thorp_store::Report, readable: &[PathBuf]) -> serde_json::Va
         "format": report.format,
         "groups": report.groups,
         "incarnation": report.incarnation.map(|number| number.get()),
-        "closed": report.closed.map(|why| why.to_string()),
+        "closed": report.closed.as_ref().map(|why| why.to_string()),
         "tables": tables.collect::<Vec<_>>(),
         "damage_count": report.damage_count,
         "damage": damage.collect::<Vec<_>>(),

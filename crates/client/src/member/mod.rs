@@ -185,6 +185,8 @@ impl Member {
                 now().mono.since(cache.heard(home.id).unwrap_or_default()),
             ),
             name: home.name,
+            incarnation: home.incarnation.get(),
+            reopened: home.reopened,
         };
         homes.map(status).collect()
     }

@@ -4,8 +4,8 @@ use super::requests::Requests;
 use crate::lock::lock;
 use crate::{Error, Result};
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
-use thorp_model::{EdgeId, HomeId};
+use std::time::{Instant, SystemTime};
+use thorp_model::{EdgeId, Generation, HomeId, Incarnation};
 use tokio::sync::watch;
 
 #[derive(Debug)]
@@ -20,6 +20,10 @@ pub(crate) struct KnownHome {
     pub(crate) name: String,
     /// The edge that its stream comes down on, while it is live.
     pub(crate) edge: Option<EdgeId>,
+    /// How often an operator has opened it as closed (rule R9).
+    pub(crate) incarnation: Incarnation,
+    /// When this member first heard of that, if it was open before.
+    pub(crate) reopened: Option<SystemTime>,
 }
 
 impl Homes {
@@ -31,11 +35,21 @@ impl Homes {
     }
 
     /// A home's stream has begun. Of the homes with its name it is the last from now on.
-    pub(crate) fn began(&self, id: HomeId, name: String, edge: EdgeId) {
+    pub(crate) fn began(&self, id: HomeId, name: String, edge: EdgeId, incarnation: Incarnation) {
         let mut known = lock(&self.known);
+        let before = known.iter().find(|home| home.id == id);
+        let reopened = before.and_then(|before| match before.incarnation == incarnation {
+            true => before.reopened,
+            false => Some(SystemTime::now()),
+        });
         known.retain(|home| home.id != id);
-        let edge = Some(edge);
-        known.push(KnownHome { id, name, edge });
+        known.push(KnownHome {
+            id,
+            name,
+            edge: Some(edge),
+            incarnation,
+            reopened,
+        });
         drop(known);
         self.changed.send_modify(|count| *count += 1);
     }
@@ -68,6 +82,15 @@ impl Homes {
         let known = lock(&self.known);
         let home = known.iter().find(|home| home.id == id)?;
         Some(home.name.clone())
+    }
+
+    /// The generation of a new object in a slot that has never had one.
+    pub(crate) fn first_generation(&self, id: HomeId) -> Generation {
+        let known = lock(&self.known);
+        let home = known.iter().find(|home| home.id == id);
+        let incarnation = home.map_or(Incarnation::default(), |home| home.incarnation);
+        let first = incarnation.generation_after(Generation(0));
+        first.unwrap_or(Generation(1))
     }
 
     /// Whether the stream of a home has ever begun here.
@@ -118,13 +141,13 @@ mod tests {
     fn a_home_made_anew_takes_the_name() {
         let homes = Homes::new();
         let (old, new) = (HomeId(1), HomeId(2));
-        homes.began(old, "alps".to_owned(), EdgeId(1));
+        homes.began(old, "alps".to_owned(), EdgeId(1), Incarnation::default());
         homes.ended(old);
-        homes.began(new, "alps".to_owned(), EdgeId(2));
+        homes.began(new, "alps".to_owned(), EdgeId(2), Incarnation::default());
         assert_eq!(homes.by_name("alps"), Some(new));
         homes.ended(new);
         assert_eq!(homes.by_name("alps"), Some(new));
-        homes.began(old, "alps".to_owned(), EdgeId(3));
+        homes.began(old, "alps".to_owned(), EdgeId(3), Incarnation::default());
         assert_eq!(homes.by_name("alps"), Some(old));
         assert!(homes.is_live(old) && !homes.is_live(new));
     }

@@ -49,9 +49,13 @@ impl World<MemberAction> for MemberHost {
                 self.shared.prefetcher.arrived(place);
             }
             MemberAction::Evicted => self.is_evicting = false,
-            MemberAction::StreamBegan { home, name, edge } => {
-                self.shared.homes.began(home, name, edge);
-            }
+            MemberAction::StreamBegan {
+                home,
+                name,
+                edge,
+                incarnation,
+            } => self.shared.homes.began(home, name, edge, incarnation),
+            MemberAction::WentBack(home) => self.shared.went_back(home),
             MemberAction::StreamEnded(home) => self.shared.homes.ended(home),
         }
     }
@@ -89,7 +93,7 @@ impl MemberHost {
                 Ending::Committed
             }
             Outcome::Refused(Refusal::Busy { .. } | Refusal::Full) => Ending::Aborted,
-            Outcome::Refused(Refusal::Forgotten) => Ending::Unknown,
+            Outcome::Refused(Refusal::Forgotten | Refusal::Lost) => Ending::Unknown,
             Outcome::Refused(_) => Ending::Conflict,
         };
         self.shared.counters.ended(ending);
@@ -153,6 +157,7 @@ mod tests {
             watermark: Stamp::default(),
             heard: Millis(1),
             missed: None,
+            anew: false,
         }
     }
 

@@ -2,9 +2,10 @@
 
 use crate::limits::IDLE_READ_SETS_MAX;
 use crate::lock::lock;
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 use thorp_cache::{Cache, ReadSet};
-use thorp_model::Stamp;
+use thorp_model::{HomeId, Stamp};
 
 /// What a transaction begins with. The session floor only rises: no transaction gets a serialization point below a
 /// stamp that the program has seen (rule 5).
@@ -15,6 +16,8 @@ pub(crate) struct SessionState(Mutex<Inner>);
 struct Inner {
     idle: Vec<ReadSet>,
     floor: Stamp,
+    /// Homes that have gone back, until a transaction there has reported it to the program (rule R9).
+    went_back: BTreeSet<HomeId>,
 }
 
 impl SessionState {
@@ -35,6 +38,21 @@ impl SessionState {
         *floor = stamp.max(*floor);
     }
 
+    /// A home has gone back.
+    pub(super) fn home_went_back(&self, home: HomeId) {
+        lock(&self.0).went_back.insert(home);
+    }
+
+    /// Whether a home has gone back and no transaction has reported it: this one does.
+    pub(crate) fn take_went_back(&self, home: HomeId) -> bool {
+        lock(&self.0).went_back.remove(&home)
+    }
+
+    /// Whether any has.
+    pub(crate) fn has_any_gone_back(&self) -> bool {
+        !lock(&self.0).went_back.is_empty()
+    }
+
     /// Takes back the read set of a transaction that has ended.
     pub(crate) fn end(&self, mut reads: ReadSet, cache: &Cache) {
         reads.finish(cache);
@@ -48,7 +66,6 @@ impl SessionState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thorp_model::HomeId;
 
     #[test]
     fn the_session_floor_only_rises() {

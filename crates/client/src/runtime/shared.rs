@@ -64,6 +64,13 @@ impl Shared {
         }
     }
 
+    /// A home has gone back in time: what this program has of it is void (rule R9).
+    pub(super) fn went_back(&self, home: HomeId) {
+        self.allocators.home_went_back(home);
+        self.session.home_went_back(home);
+        self.changes.send_modify(|count| *count += 1);
+    }
+
     /// Waits until a home's stream is live.
     pub(crate) async fn reach(&self, home: HomeId, due: Instant) -> Result<()> {
         self.homes.reach(home, &self.requests, due).await

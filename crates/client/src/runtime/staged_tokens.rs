@@ -37,7 +37,7 @@ impl StagedTokens {
         // What the home has forgotten may have happened.
         if matches!(
             outcome,
-            Outcome::Committed { .. } | Outcome::Refused(Refusal::Forgotten)
+            Outcome::Committed { .. } | Outcome::Refused(Refusal::Forgotten | Refusal::Lost)
         ) {
             self.are_used.store(true, Ordering::Relaxed);
         }

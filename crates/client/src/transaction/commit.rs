@@ -111,6 +111,10 @@ impl Transaction {
 
     /// What has to be done next for a commit.
     pub(super) fn step(&mut self, commit: &mut Commit) -> Result<Step> {
+        if self.shared.session.has_any_gone_back() {
+            let mut homes = self.inner.homes().iter();
+            homes.try_for_each(|home| self.check_went_back(*home))?;
+        }
         let world = World {
             cache: &self.shared.cache,
             now: now().mono,

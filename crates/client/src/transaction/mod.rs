@@ -27,7 +27,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use thorp_cache::Doomed;
 use thorp_model::limits::PARTICIPANTS_MAX;
-use thorp_model::{ObjectId, Place, RightsList};
+use thorp_model::{HomeId, ObjectId, Place, RightsList};
 use thorp_session::{ObjectAt, Reservation, Stop, Terms};
 
 /// A transaction: all of it happens at one moment, or nothing. It sees one state of each home, with its own writes over
@@ -66,6 +66,7 @@ use thorp_session::{ObjectAt, Reservation, Stop, Terms};
 ///   [`fetch_timeout`](Session::fetch_timeout), or a home was silent for longer than its
 ///   [`max_staleness`](Session::max_staleness).
 /// - [`Busy`](ErrorKind::Busy): the home or the site has too much under way.
+/// - [`HomeWentBack`](ErrorKind::HomeWentBack): a home continues from an older state.
 /// - [`TooLarge`](ErrorKind::TooLarge): it takes in more than [`PARTICIPANTS_MAX`] homes.
 /// - [`Closed`](ErrorKind::Closed): the member was closed.
 pub struct Transaction {
@@ -167,7 +168,28 @@ impl Transaction {
         if self.shared.requests.is_closed() {
             return Error::closed();
         }
+        if let Doomed::WentBack(home) = doomed {
+            return self.went_back(home);
+        }
         doomed.into()
+    }
+
+    /// A home has gone back, and this transaction reports it.
+    fn went_back(&self, home: HomeId) -> Error {
+        self.shared.session.take_went_back(home);
+        let name = self.shared.homes.name(home);
+        let name = name.unwrap_or_else(|| format!("#{home}"));
+        Error::went_back(format!(
+            "home {name} has gone back in time, to an older state of its store: what this program knew of it may be lost"
+        ))
+    }
+
+    /// Whether a home has gone back since this program was there: it learns so once (rule R9).
+    fn check_went_back(&self, home: HomeId) -> Result<()> {
+        match self.shared.session.take_went_back(home) {
+            true => Err(self.went_back(home)),
+            false => Ok(()),
+        }
     }
 
     /// Why it does not go on, for its program.

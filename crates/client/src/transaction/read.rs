@@ -200,6 +200,7 @@ impl Transaction {
     }
 
     pub(super) async fn fetch(&mut self, place: Place, due: Instant) -> Result<()> {
+        self.check_went_back(place.home)?;
         let since = Instant::now();
         // What is waited for goes first.
         let wait = self.shared.requests.fetch(place, due);

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 use thorp_model::limits::{INLINE_VALUE_BYTES_MAX, OBJECT_BYTES_MAX, OVERFLOW_HEAD_BYTES};
-use thorp_model::{Generation, ObjectId, PageId, PageNo, SegmentId};
+use thorp_model::{ObjectId, PageId, PageNo, SegmentId};
 use thorp_session::{Found as In, Reservation};
 
 impl Transaction {
@@ -239,7 +239,8 @@ impl Transaction {
         let reference = Reference {
             home: allocator.home,
             object: object_in(allocator.segment, taken),
-            generation: FIRST_GENERATION,
+            // Slots are taken from fresh pages: nothing was there before.
+            generation: self.shared.homes.first_generation(allocator.home),
             offset: 0,
         };
         let reserved = (Arc::clone(allocator), taken);
@@ -247,9 +248,6 @@ impl Transaction {
         reference
     }
 }
-
-/// Slots are taken from fresh pages: nothing was there before.
-const FIRST_GENERATION: Generation = Generation(1);
 
 fn object_in(segment: SegmentId, taken: Reservation) -> ObjectId {
     ObjectId {

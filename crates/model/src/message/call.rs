@@ -181,12 +181,15 @@ pub enum CallError {
     },
     /// The member has not signed that it may come this way (rule R2).
     NotDelegated(NotDelegated),
+    /// To another home: how this ended may be in a history that is lost. It is no answer (rule R9).
+    Lost,
 }
 
 impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             CallError::NotDelegated(why) => return write!(f, "{why}"),
+            CallError::Lost => "the home has gone back in time, and may have lost this",
             CallError::NoSuchSegment => "there is no such segment, or this node may not read it",
             CallError::NoRight { right } => {
                 return write!(

@@ -166,6 +166,10 @@ pub enum Refusal {
     Elsewhere,
     /// The member has not signed that it may come this way. The home has recorded nothing (rule R2).
     NotDelegated(NotDelegated),
+    /// The home has gone back in time, and what the commit rests on may be lost. It was not sent (rule R9).
+    WentBack,
+    /// The home has gone back in time, and does not know the commit: it may have ended in the history that is lost.
+    Lost,
 }
 
 impl Refusal {
@@ -232,6 +236,8 @@ impl Refusal {
             Refusal::Forgotten => "forgotten",
             Refusal::Elsewhere => "refused at another home",
             Refusal::NotDelegated(_) => "not delegated",
+            Refusal::WentBack => "gone back",
+            Refusal::Lost => "lost",
         }
     }
 
@@ -262,6 +268,14 @@ impl fmt::Display for Refusal {
                 "the home's store is full: commits are refused until there is room; reads go on"
             ),
             Refusal::NotDelegated(why) => write!(f, "{why}"),
+            Refusal::WentBack => write!(
+                f,
+                "the home has gone back in time, and what was read there may be lost: nothing was sent; read it again"
+            ),
+            Refusal::Lost => write!(
+                f,
+                "the home has gone back in time, and does not know whether it had committed this: look at the objects"
+            ),
             Refusal::BuiltOnRefused => write!(f, "a transaction that it builds on was refused"),
             Refusal::Unknown => write!(
                 f,

@@ -3,7 +3,8 @@
 use super::{CallError, CallId, CallResponse, PeerImage, Refusal};
 use crate::{
     Attempt, CommitId, EntryNo, Epoch, HomeId, Image, MemberId, NameId, Outcome, PageChange,
-    PageDigest, PageId, PartDigest, Position, Readers, ReportNo, SegmentId, Stamp,
+    PageDigest, PageId, PartDigest, Position, Readers, Receipt, ReportNo, SegmentId, Stamp,
+    Verdict,
 };
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -49,6 +50,11 @@ pub enum Down {
     /// reported are as they were, but for these. All of them are entered, as far as there is room in the directory:
     /// what there is none for is among these.
     Resynchronised(Resynchronised),
+    /// How far the home was when it sent this (rule R9). It comes before each answer that rests on more than the last
+    /// one said, and before a heartbeat.
+    Receipt(Receipt),
+    /// The answer to [`Up::Judge`](crate::Up::Judge).
+    Judged(Judged),
 }
 
 impl Down {
@@ -87,6 +93,8 @@ impl Down {
             Down::Hint(hint) => hint.home,
             Down::Joined(joined) => joined.home,
             Down::Resynchronised(resynchronised) => resynchronised.home,
+            Down::Receipt(receipt) => receipt.home,
+            Down::Judged(judged) => judged.home,
         }
     }
 }
@@ -113,6 +121,21 @@ pub struct Begin {
     /// The names of the sites on the way to the home, from the home on (rule R2). None at a child of
     /// the home.
     pub sites: Vec<NameId>,
+    /// What the stream rests on (rule R9).
+    pub receipt: Receipt,
+    /// What was said of the child's claim.
+    pub verdict: Verdict,
+}
+
+/// What the home says of a claim that came up (rule R9).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Judged {
+    /// The home that says so.
+    pub home: HomeId,
+    /// The question.
+    pub question: u64,
+    /// What became of the claim.
+    pub verdict: Verdict,
 }
 
 /// The stream ends: the home is out of reach for now.

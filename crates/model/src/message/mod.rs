@@ -16,11 +16,14 @@ pub use commit::{
 };
 pub use down::{
     Begin, CallResult, Committed, Down, End, FetchRefusal, FetchResponse, FetchResult, Heartbeat,
-    Hint, Joined, Redirect, Refused, Resynchronised, Step, Unwatched, Voted,
+    Hint, Joined, Judged, Redirect, Refused, Resynchronised, Step, Unwatched, Voted,
 };
-pub use up::{Ack, Call, Decide, Denied, Evict, Fetch, Report, Reported, Settled, Up, Watch};
+pub use up::{
+    Ack, Call, Decide, Denied, Evict, Fetch, Judge, Report, Reported, Settled, Up, Watch,
+};
 
-use crate::{Attempt, EntryNo, Epoch, HomeId, Image, MemberId, PageId, Position};
+use crate::{Attempt, Claim, EntryNo, Epoch, HomeId, Image, MemberId, PageId, Position};
+use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 /// A message on an edge.
@@ -32,6 +35,10 @@ pub enum Message {
     Down(Down),
     /// To either: I am there (rule 13).
     Alive,
+    /// To the parent: what the child holds of each home. It comes first on an edge, and answers each
+    /// [`Down::End`] (rule R9). At most [`crate::limits::CLAIMS_MAX`]; of a home that it does not name, the child
+    /// holds nothing.
+    Claims(Vec<(HomeId, Claim)>),
 }
 
 /// A helper's answer: an image with the label that brings it under the

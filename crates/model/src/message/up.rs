@@ -2,8 +2,8 @@
 
 use super::{CallId, CallRequest, CommitRequest, Decision, PeerImage};
 use crate::{
-    Attempt, CommitId, EntryNo, Epoch, HomeId, MemberId, PageId, Position, Registration, ReportNo,
-    SegmentId,
+    Attempt, Claim, CommitId, EntryNo, Epoch, HomeId, MemberId, PageId, Position, Registration,
+    ReportNo, SegmentId,
 };
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -34,6 +34,8 @@ pub enum Up {
     Report(Report),
     /// A node below me wanted to read what it may not (rule R8).
     Denied(Denied),
+    /// What does the home say of the claim of a node below me (rule R9)?
+    Judge(Judge),
 }
 
 impl Up {
@@ -51,6 +53,7 @@ impl Up {
             Up::Report(report) => report.home,
             Up::Watch(watch) => watch.home,
             Up::Denied(denied) => denied.home,
+            Up::Judge(judge) => judge.claim.receipt.home,
         }
     }
 
@@ -62,6 +65,7 @@ impl Up {
             Up::Ack(ack) => Some(ack.epoch),
             Up::Report(report) => Some(report.epoch),
             Up::Watch(watch) => Some(watch.epoch),
+            Up::Judge(judge) => Some(judge.epoch),
             // A helper's image belongs to a stream of its requester.
             Up::Peer(_)
             | Up::Commit(_)
@@ -108,6 +112,17 @@ pub struct Denied {
     pub segment: SegmentId,
     /// How often, since the child reported this last.
     pub count: u64,
+}
+
+/// A site passes a claim up that it cannot judge itself (rule R9).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Judge {
+    /// The stream that the verdict comes in.
+    pub epoch: Epoch,
+    /// Names the verdict.
+    pub question: u64,
+    /// What a node below the site holds.
+    pub claim: Claim,
 }
 
 /// The child asks for a page.

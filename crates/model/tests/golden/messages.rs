@@ -8,16 +8,17 @@ use thorp_model::{message, *};
 pub(crate) fn all() -> Vec<Sample> {
     let ups = ups().into_iter().map(Message::Up);
     let downs = downs().into_iter().map(Message::Down);
-    let messages = ups.chain(downs).chain([Message::Alive]);
+    let claims = Message::Claims(vec![(HOME, claim())]);
+    let messages = ups.chain(downs).chain([Message::Alive, claims]);
     let samples: Vec<Sample> = messages.map(|message| encoded(&message)).collect();
     assert_eq!(
         variants(&samples, "up"),
-        11,
+        12,
         "a kind of message has no sample"
     );
     assert_eq!(
         variants(&samples, "down"),
-        15,
+        17,
         "a kind of message has no sample"
     );
     samples
@@ -30,6 +31,7 @@ fn encoded(message: &Message) -> Sample {
         Message::Up(up) => format!("up {}", up_name(up)),
         Message::Down(down) => format!("down {}", down_name(down)),
         Message::Alive => String::from("alive"),
+        Message::Claims(_) => String::from("claims"),
     };
     (name, bytes)
 }
@@ -56,6 +58,7 @@ fn up_name(up: &Up) -> &'static str {
         Up::Watch(_) => "watch",
         Up::Report(_) => "report",
         Up::Denied(_) => "denied",
+        Up::Judge(_) => "judge",
     }
 }
 
@@ -76,6 +79,8 @@ fn down_name(down: &Down) -> &'static str {
         Down::Hint(_) => "hint",
         Down::Joined(_) => "joined",
         Down::Resynchronised(_) => "resynchronised",
+        Down::Receipt(_) => "receipt",
+        Down::Judged(_) => "judged",
     }
 }
 
@@ -192,6 +197,11 @@ fn ups() -> Vec<Up> {
             name: "ben".into(),
             segment: SEGMENT,
             count: 300,
+        }),
+        Up::Judge(message::Judge {
+            epoch: EPOCH,
+            question: 300,
+            claim: claim(),
         }),
         Up::Report(message::Report {
             home: HOME,
@@ -364,6 +374,14 @@ fn downs() -> Vec<Down> {
             silent_ms: 300,
             readers: readers(),
             sites: vec![NameId(1), NameId(u64::MAX)],
+            receipt: receipt(),
+            verdict: Verdict::Forget,
+        }),
+        Down::Receipt(receipt()),
+        Down::Judged(message::Judged {
+            home: HOME,
+            question: 300,
+            verdict: Verdict::Known,
         }),
         Down::End(message::End { home: HOME }),
         Down::Step(step(Some(commit_id()))),
@@ -458,6 +476,28 @@ fn downs() -> Vec<Down> {
     downs
 }
 
+fn receipt() -> Receipt {
+    let point = Point {
+        life: LifeId {
+            counter: 300,
+            random: u64::MAX,
+        },
+        mark: Mark(70_000),
+        position: POSITION,
+        clock: stamp().clock,
+    };
+    let incarnation = Incarnation::new(300).expect("there are more");
+    Receipt::new(HOME, incarnation, point, &ReceiptKey::new([7; 32]))
+}
+
+fn claim() -> Claim {
+    Claim {
+        receipt: receipt(),
+        position: POSITION,
+        clock: stamp().clock,
+    }
+}
+
 fn step(commit: Option<CommitId>) -> Step {
     Step {
         home: HOME,
@@ -538,6 +578,8 @@ pub(crate) fn refused() -> Vec<Refusal> {
         Refusal::Forgotten,
         Refusal::Elsewhere,
         Refusal::NotDelegated(NotDelegated::Ended),
+        Refusal::WentBack,
+        Refusal::Lost,
     ];
     refused.extend(invalid.map(|reason| Refusal::Invalid { reason }));
     refused
@@ -584,6 +626,7 @@ fn results() -> Vec<Result<CallResponse, CallError>> {
             right: Right::Admin,
         },
         CallError::NotDelegated(NotDelegated::OtherSite),
+        CallError::Lost,
     ];
     let responses = responses.into_iter().map(Ok);
     responses.chain(errors.into_iter().map(Err)).collect()

@@ -6,8 +6,8 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use thorp_model::{
-    Command, Down, Epoch, Event, HomeId, Message, Millis, NodeKind, Now, Outbox, Position, Stamp,
-    StateMachine, Up, message,
+    Command, Down, Epoch, Event, HomeId, Incarnation, LifeId, Mark, Message, Millis, NodeKind, Now,
+    Outbox, Point, Position, Receipt, ReceiptKey, Stamp, StateMachine, Up, Verdict, message,
 };
 use thorp_net::driver::{Driver, DriverConfig, Handle, NoWorld, ParentConfig, net_config};
 use thorp_net::{Address, Listener};
@@ -150,7 +150,23 @@ pub(crate) fn begin_of(home: u32) -> Message {
         silent_ms: 0,
         readers: Vec::new(),
         sites: Vec::new(),
+        receipt: receipt_of(home),
+        verdict: Verdict::Known,
     }))
+}
+
+fn receipt_of(home: u32) -> Receipt {
+    let point = Point {
+        life: LifeId {
+            counter: 1,
+            random: 1,
+        },
+        mark: Mark(0),
+        position: Position(0),
+        clock: 0,
+    };
+    let key = ReceiptKey::new([0; 32]);
+    Receipt::new(HomeId(home), Incarnation::default(), point, &key)
 }
 
 pub(crate) fn ack(position: u64) -> Message {

@@ -1,6 +1,7 @@
 //! What home, redirector and member have in common: the two ends of an edge.
 
 pub(crate) mod admission;
+pub(crate) mod claims;
 pub(crate) mod delegation;
 pub(crate) mod directory;
 pub(crate) mod downstream;

@@ -53,6 +53,8 @@ pub(super) struct Caller {
     pub(super) who: Principal,
     /// The site that brings it; none: it comes on an edge of its own.
     pub(super) site: Option<NameId>,
+    /// Another home asks.
+    pub(super) is_home: bool,
 }
 
 impl Calls<'_> {
@@ -119,7 +121,7 @@ impl Calls<'_> {
             CallRequest::Outcome {
                 commit,
                 registration,
-            } => self.outcome(commit, registration, outbox),
+            } => self.outcome(caller.is_home, commit, registration, outbox),
         };
         self.log.after_all(OnDurable::Answer(edge, call, result));
     }
@@ -181,8 +183,8 @@ impl Calls<'_> {
         })?;
         let mut ops = Vec::new();
         let registration = match self.tables.outcomes.registration(member) {
-            Some(registration) => registration,
-            None => self.register_new(member, &mut ops, outbox)?,
+            Some(known) if !self.tables.outcomes.is_left(known) => known,
+            _ => self.register_new(member, &mut ops, outbox)?,
         };
         if let Some(delegated) = delegated {
             let outcomes = &mut self.tables.outcomes;
@@ -246,7 +248,13 @@ impl Calls<'_> {
         Ok(registration)
     }
 
-    fn outcome(&mut self, id: CommitId, registration: Registration, outbox: &mut Outbox) -> Called {
+    fn outcome(
+        &mut self,
+        is_home: bool,
+        id: CommitId,
+        registration: Registration,
+        outbox: &mut Outbox,
+    ) -> Called {
         if let Some(known) = self.tables.votes.response(id) {
             outbox.note(Note::OutcomeRemembered);
             return Ok(known);
@@ -256,7 +264,11 @@ impl Calls<'_> {
                 outbox.note(Note::OutcomeRemembered);
                 outcome
             }
-            Known::BelowWindow => {
+            // A home that asks would take it for a no (trap R42).
+            Known::Left if is_home && !planted::is(Bug::LostIsNo) => {
+                return Err(CallError::Lost);
+            }
+            Known::Left | Known::BelowWindow => {
                 outbox.note(Note::BelowWindow);
                 outcomes::forgotten()
             }

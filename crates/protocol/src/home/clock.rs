@@ -34,6 +34,11 @@ impl Clock {
         self.home
     }
 
+    /// What is reserved in stable storage: no watermark lies above it.
+    pub(super) fn ceiling(&self) -> u64 {
+        self.ceiling
+    }
+
     /// The next stamp, above all that were given or promised.
     pub(super) fn stamp(&mut self, wall: Millis) -> Stamp {
         self.last = self.last.saturating_add(1).max(Stamp::clock_of(wall));

@@ -2,10 +2,11 @@
 
 use crate::edge::downstream::ChildLimits;
 use crate::edge::liveness::AliveLimits;
+use crate::home::history::HomeHistory;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use thorp_model::{HomeId, MemberId, NoVerifier, Verifier, limits};
+use thorp_model::{HomeId, MemberId, NoVerifier, ReceiptKey, Verifier, limits};
 
 /// What a home is given when it starts.
 #[derive(Clone, Debug)]
@@ -55,10 +56,13 @@ pub struct HomeConfig {
     pub pages_removed_max: u32,
     /// Checks who has signed what sites bring (rule R2).
     pub verifier: Arc<dyn Verifier>,
+    /// What its store knows of its history (rule R9).
+    pub history: HomeHistory,
 }
 
 impl HomeConfig {
-    /// A home with the limits of `thorp_model::limits`, to which members come by edges of their own.
+    /// A home with the limits of `thorp_model::limits`, to which members come by edges of their own. Its history is that
+    /// of a new store with a known key: whoever has a store gives its own.
     pub fn new(home: HomeId, name: String, node: MemberId) -> Self {
         HomeConfig {
             home,
@@ -82,6 +86,7 @@ impl HomeConfig {
             log_trim_max: limits::LOG_TRIM_MAX,
             pages_removed_max: limits::PAGES_REMOVED_MAX,
             verifier: Arc::new(NoVerifier),
+            history: HomeHistory::first(0, ReceiptKey::new([0; 32])),
         }
     }
 }

@@ -32,6 +32,9 @@ impl Delivery<'_> {
 
     fn send(&mut self, due: OnDurable, outbox: &mut Outbox) {
         let home = self.serve.home;
+        if let Some(edge) = due.edge().filter(|_| !due.is_reach()) {
+            self.vouch(edge, outbox);
+        }
         match due {
             OnDurable::Reach(reached) => self.reach(reached, outbox),
             OnDurable::Vote(edge, commit, stamp) => {
@@ -65,6 +68,9 @@ impl Delivery<'_> {
             position, stamp, ..
         } = reached;
         self.serve.log.reach(position, stamp);
+        if let Some((edge, _)) = reached.origin {
+            self.vouch(edge, outbox);
+        }
         for change in &reached.changes {
             self.serve.tables.pages.made_durable(change.page, position);
         }
@@ -87,6 +93,13 @@ impl Delivery<'_> {
             executed: reached.executed,
         };
         self.serve.children.deliver(news, outbox);
+    }
+
+    /// What is sent to this child now rests on what is durable (rule R9).
+    fn vouch(&mut self, edge: EdgeId, outbox: &mut Outbox) {
+        let serve = &mut self.serve;
+        let receipt = serve.log.receipt(serve.tables.votes.lowest_stamp());
+        serve.children.vouch(edge, receipt, outbox);
     }
 
     /// The digests of changed pages that a site hears of (rule R6). The images are as of the position that was made

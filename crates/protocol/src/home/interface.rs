@@ -1,5 +1,6 @@
 //! What a home's driver hands in, and what the home asks of it.
 
+use crate::home::history::OtherHistory;
 use thorp_model::{Batch, Command, Image, Mark, PageId};
 
 /// What the disk of a home has to say.
@@ -43,4 +44,6 @@ pub enum HomeAction {
     Append(Batch),
     /// Read an installed page; [`HomeCommand::Loaded`] follows.
     Load(PageId),
+    /// The home has met another history of itself. Keep that, and let in nobody but operators (rule R9).
+    Close(OtherHistory),
 }

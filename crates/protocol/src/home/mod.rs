@@ -16,6 +16,7 @@
 //! | `two_phase` | votes and their locks, decisions, the inquiry at other homes |
 //! | `pages` | images and the MOB, installation, removal, quarantine, waiters |
 //! | `audit` | what is recorded about rights (rule R8) |
+//! | `history` | what the home proves of its own history, and how it judges others' claims (rule R9) |
 //! | `rights` | who may do what in each segment (rules R3 and R4) |
 //! | `outcomes` | outcomes and registrations: exactly once (rule 11) |
 //! | `delegations` | by which sites the requests of a member may come (rule R2) |
@@ -34,6 +35,7 @@ mod delegations;
 mod delivery;
 mod drift;
 mod groups;
+mod history;
 mod housekeeping;
 mod interface;
 pub(crate) mod log;
@@ -53,11 +55,12 @@ mod two_phase;
 
 pub use crate::home::config::HomeConfig;
 pub use crate::home::drift::ClockDrift;
+pub use crate::home::history::{HomeHistory, OtherHistory};
 pub use crate::home::two_phase::inquiry::Doubts;
 pub use interface::{HomeAction, HomeCommand, LoadResult};
 
 use crate::edge::delegation;
-use crate::edge::downstream::{Children, cut_off};
+use crate::edge::downstream::{Beginning, Children, cut_off};
 use crate::edge::liveness::Neighbours;
 use crate::home::allowance::Allowance;
 use crate::home::audit::Occasion;
@@ -65,6 +68,7 @@ use crate::home::calls::{Caller, Calls};
 use crate::home::commit::parking::{Parked, Parking};
 use crate::home::commit::pipeline::Pipeline;
 use crate::home::delivery::Delivery;
+use crate::home::history::Judgement;
 use crate::home::housekeeping::Housekeeping;
 use crate::home::log::Log;
 use crate::home::log::queue::OnDurable;
@@ -78,17 +82,21 @@ use crate::home::tables::Tables;
 use crate::home::two_phase::decision::{Decisions, Sender};
 use crate::home::two_phase::inquiry::Inquiry;
 use crate::home::two_phase::resolution::Resolution;
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
-use thorp_model::limits::{HEARTBEAT_MS, REPORTED_NAME_BYTES_MAX};
+use thorp_model::limits::{CHILDREN_MAX, CLAIMS_MAX, HEARTBEAT_MS, REPORTED_NAME_BYTES_MAX};
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CallError, CallRequest, CommitRequest, Direction, Down, EdgeId, Epoch, Event, HomeId, Mark,
-    Message, Millis, NameId, NodeKind, NotDelegated, Note, Now, Outcome, PageId, Peer, Position,
-    Principal, Purpose, Reader, Refusal, Right, SegmentId, Stamp, StateMachine, StorageError, Up,
-    message, planted,
+    CallError, CallRequest, Claim, CommitRequest, Direction, Down, EdgeId, Epoch, Event, HomeId,
+    LifeEnd, LifeId, Mark, Message, Millis, NameId, NodeKind, NotDelegated, Note, Now, Outcome,
+    PageId, Peer, Position, Principal, Purpose, Reader, Receipt, Refusal, Right, SegmentId, Stamp,
+    StateMachine, StorageError, Up, Verdict, message, planted,
 };
+
+/// Why a closed home ends an edge.
+const IS_CLOSED: &str =
+    "the home has met another history of itself, and is closed until an operator opens it";
 
 /// What a home fills.
 type Outbox = thorp_model::Outbox<HomeAction>;
@@ -101,6 +109,10 @@ pub struct Home {
     tables: Tables,
     inquiry: Inquiry,
     children: Children,
+    /// Nodes that have come and have not claimed anything yet (rule R9).
+    arrivals: BTreeMap<EdgeId, Peer>,
+    /// It has met another history: it lets in operators only.
+    is_closed: bool,
     parking: Parking,
     waiters: Waiters,
     installer: Installer,
@@ -126,12 +138,17 @@ impl StateMachine for Home {
                 edge,
                 direction: Direction::Down,
                 peer,
-            } => self.connected(now, edge, &peer, outbox),
+            } => self.arrived(edge, peer, outbox),
             Event::Connected { edge, peer, .. } if peer.kind == NodeKind::Home => {
                 self.neighbours.came(edge);
+                outbox.claim(edge, self.inquiry.claims());
             }
             Event::Connected { edge, .. } => outbox.close(edge, "a home has no parent"),
             Event::Disconnected { edge } => self.disconnected(edge),
+            Event::Received {
+                edge,
+                message: Message::Claims(claims),
+            } => self.claimed(now, edge, claims, outbox),
             Event::Received {
                 edge,
                 message: Message::Up(message),
@@ -194,6 +211,8 @@ impl Home {
             tables,
             inquiry: Inquiry::new(config.node, &config.other_homes),
             children,
+            arrivals: BTreeMap::new(),
+            is_closed: config.history.is_closed,
             parking: Parking::new(config.parked_max, config.parked_bytes_max),
             waiters: Waiters::default(),
             next_beat: Millis(0),
@@ -221,6 +240,12 @@ impl Home {
     /// Which home it is.
     pub fn id(&self) -> HomeId {
         self.config.home
+    }
+
+    /// The life that runs, and where the one before has ended. It has to be durable before anybody hears of this home
+    /// (trap R25).
+    pub fn life(&self) -> (LifeId, LifeEnd) {
+        self.log.life()
     }
 
     /// How far the log is durable and told.
@@ -290,23 +315,134 @@ impl Home {
         ]
     }
 
-    fn connected(&mut self, now: Now, edge: EdgeId, peer: &Peer, outbox: &mut Outbox) {
-        let at = (self.log.durable(), self.watermark(now));
-        let name = self.config.name.clone();
-        if peer.kind == NodeKind::Home {
-            return self.other_came(edge, name, at, outbox);
+    /// A node has come. Its stream begins when it has claimed what it holds (rule R9).
+    fn arrived(&mut self, edge: EdgeId, peer: Peer, outbox: &mut Outbox) {
+        if self.is_closed && !peer.is_operator {
+            return outbox.close(edge, IS_CLOSED);
         }
         // It has lost the old edge: nobody reads there, nobody acknowledges.
-        if let Some(old) = self.children.edge_of(peer.node) {
+        let mut waiting = self.arrivals.iter();
+        let waiting = waiting.find(|(_, waits)| waits.node == peer.node);
+        let old = self.children.edge_of(peer.node);
+        if let Some(old) = old.or(waiting.map(|(edge, _)| *edge)) {
             outbox.note(Note::CameAgain);
             self.end_edge(old, "the same node has come again", outbox);
         }
-        let of_home = (&*name, Vec::new());
-        if !self.children.begin(edge, peer, at, of_home, 0, outbox) {
+        if self.arrivals.len() + self.children.len() >= CHILDREN_MAX {
+            outbox.note(Note::ChildLimited);
             return outbox.close(edge, "too many children");
         }
         self.neighbours.came(edge);
+        self.arrivals.insert(edge, peer);
+    }
+
+    /// A node has claimed what it holds of homes: its stream of this one begins (rule R9).
+    fn claimed(
+        &mut self,
+        now: Now,
+        edge: EdgeId,
+        claims: Vec<(HomeId, Claim)>,
+        outbox: &mut Outbox,
+    ) {
+        let Some(peer) = self.arrivals.remove(&edge) else {
+            return outbox.note(Note::OtherEpochDropped);
+        };
+        if claims.len() > CLAIMS_MAX {
+            self.neighbours.went(edge);
+            return cut_off(
+                edge,
+                "it claims to hold more homes than there may be",
+                outbox,
+            );
+        }
+        let mut own = claims.iter().filter(|(home, _)| *home == self.config.home);
+        let verdict = match own.next() {
+            Some((_, claim)) => self.judge(&peer.name, claim, outbox),
+            None => Some(Verdict::Known),
+        };
+        if let Some(verdict) = verdict {
+            self.begin(now, edge, &peer, verdict, outbox);
+        }
+    }
+
+    fn begin(
+        &mut self,
+        now: Now,
+        edge: EdgeId,
+        peer: &Peer,
+        verdict: Verdict,
+        outbox: &mut Outbox,
+    ) {
+        let name = self.config.name.clone();
+        let beginning = Beginning {
+            at: (self.log.durable(), self.watermark(now)),
+            name: &name,
+            sites: Vec::new(),
+            silent_ms: 0,
+            receipt: self.receipt(),
+            verdict,
+        };
+        if peer.kind == NodeKind::Home {
+            return self.other_came(edge, beginning, outbox);
+        }
+        if !self.children.begin(edge, peer, beginning, outbox) {
+            return self.end_edge(edge, "too many children", outbox);
+        }
         self.tables.audit.learn(&peer.name);
+    }
+
+    // --- History (rule R9) ---
+
+    /// The receipt of how far this home is durable.
+    fn receipt(&mut self) -> Receipt {
+        self.log.receipt(self.tables.votes.lowest_stamp())
+    }
+
+    /// Judges a claim that a node has brought. None: it proves another history, and this home is closed now.
+    fn judge(&mut self, by: &str, claim: &Claim, outbox: &mut Outbox) -> Option<Verdict> {
+        match self.log.judge(claim) {
+            Judgement::Known => Some(Verdict::Known),
+            Judgement::Another if !self.is_closed && !planted::is(Bug::OtherHistoryIgnored) => {
+                self.close(by, claim.receipt, outbox);
+                None
+            }
+            _ => {
+                outbox.note(Note::ClaimNotKnown);
+                Some(match planted::is(Bug::NobodyForgets) {
+                    true => Verdict::Known,
+                    false => Verdict::Forget,
+                })
+            }
+        }
+    }
+
+    /// A site asks about the claim of a node below it.
+    fn judge_below(&mut self, edge: EdgeId, judge: &message::Judge, outbox: &mut Outbox) {
+        let Some(site) = self.children.get(edge).map(|site| site.name.clone()) else {
+            return;
+        };
+        if let Some(verdict) = self.judge(&site, &judge.claim, outbox) {
+            let judged = message::Judged {
+                home: self.config.home,
+                question: judge.question,
+                verdict,
+            };
+            outbox.down(edge, Down::Judged(judged));
+        }
+    }
+
+    /// Another history was proven. Which of the two is the right one, an operator decides: until then this home serves
+    /// nobody else.
+    fn close(&mut self, by: &str, receipt: Receipt, outbox: &mut Outbox) {
+        outbox.note(Note::OtherHistoryMet);
+        self.is_closed = true;
+        let by = String::from(by);
+        outbox.act(HomeAction::Close(OtherHistory { receipt, by }));
+        let all = self.children.edges().chain(self.arrivals.keys().copied());
+        let all: BTreeSet<EdgeId> = all.chain(self.inquiry.edges()).collect();
+        for edge in all {
+            self.end_edge(edge, IS_CLOSED, outbox);
+        }
     }
 
     /// A child says nothing: it is struck, and what it has committed stays. Or another home does:
@@ -324,11 +460,14 @@ impl Home {
 
     /// A child's edge, or that of another home that asks.
     fn is_below(&self, edge: EdgeId) -> bool {
-        self.children.get(edge).is_some() || self.inquiry.is_asker(edge)
+        self.children.get(edge).is_some()
+            || self.arrivals.contains_key(&edge)
+            || self.inquiry.is_asker(edge)
     }
 
     fn disconnected(&mut self, edge: EdgeId) {
         self.neighbours.went(edge);
+        self.arrivals.remove(&edge);
         self.children.end(edge);
         self.inquiry.went(edge, &mut self.tables.votes);
         self.parking.forget(edge);
@@ -375,6 +514,7 @@ impl Home {
             Up::Settled(settled) => self.decisions().settled(settled.commit, outbox),
             Up::Call(call) => self.called(now, (edge, who), call, outbox),
             Up::Denied(denied) => self.denied_below(edge, &denied, outbox),
+            Up::Judge(judge) => self.judge_below(edge, &judge, outbox),
             // Nobody redirects to or from a home.
             Up::Peer(_) => {}
         }
@@ -488,6 +628,7 @@ impl Home {
             call: call.call,
             who,
             site: self.site(edge),
+            is_home: false,
         };
         let carrier = self.carrier(edge);
         self.calls(carrier).call(now, caller, call.request, outbox);
@@ -568,19 +709,12 @@ impl Home {
     // --- Other homes (rule 10) ---
 
     /// Another home has come to ask: it learns whose this is, and gets no stream.
-    fn other_came(
-        &mut self,
-        edge: EdgeId,
-        name: String,
-        at: (Position, Stamp),
-        outbox: &mut Outbox,
-    ) {
+    fn other_came(&mut self, edge: EdgeId, beginning: Beginning<'_>, outbox: &mut Outbox) {
         if !self.inquiry.asker_came(edge) {
             outbox.note(Note::ChildLimited);
-            return outbox.close(edge, "too many other homes");
+            return self.end_edge(edge, "too many other homes", outbox);
         }
-        self.neighbours.came(edge);
-        let begin = responses::begin_for_home(self.config.home, name, at);
+        let begin = responses::begin_for_home(self.config.home, beginning);
         outbox.down(edge, begin);
     }
 
@@ -603,6 +737,7 @@ impl Home {
                     call: call.call,
                     who: Principal::default(),
                     site: None,
+                    is_home: true,
                 };
                 self.calls(None).call(now, caller, call.request, outbox);
             }
@@ -613,7 +748,8 @@ impl Home {
     /// The stream of another home: it begins, and brings answers. The rest is not for a home.
     fn heard_other(&mut self, now: Now, edge: EdgeId, message: Down, outbox: &mut Outbox) {
         match message {
-            Down::Begin(begin) => self.inquiry.found((begin.home, &begin.name), edge),
+            Down::Begin(begin) => self.inquiry.found(&begin, edge),
+            Down::Receipt(receipt) => self.inquiry.take_receipt(edge, receipt),
             Down::CallResult(answer) => self.resolution().answered(now, edge, answer, outbox),
             _ => {}
         }
@@ -667,12 +803,25 @@ impl Home {
         }
         self.expire_staged(now, outbox);
         self.write_audit(now, outbox);
-        self.inquiry.look_for_missing(outbox);
-        self.resolution().ask_others(now, outbox);
+        // A closed home asks nobody: what it is in doubt about may be of a lost history.
+        if !self.is_closed {
+            self.inquiry.look_for_missing(outbox);
+            self.resolution().ask_others(now, outbox);
+        }
         self.delivery().send_due(outbox);
         let watermark = self.watermark(now);
+        self.vouch(outbox);
         self.children
             .heartbeat(self.log.durable(), watermark, outbox);
+    }
+
+    /// Each neighbour gets the receipt of how far this home is, if it has none of that.
+    fn vouch(&mut self, outbox: &mut Outbox) {
+        let receipt = self.receipt();
+        self.children.vouch_all(receipt, outbox);
+        for edge in self.inquiry.askers() {
+            outbox.down(edge, Down::Receipt(receipt));
+        }
     }
 
     // --- Views of the parts ---

@@ -7,8 +7,8 @@ use alloc::vec::Vec;
 use thorp_model::planted::Bug;
 use thorp_model::records::{CarrierRecord, DelegationRecord, MemberRecord, OutcomeRecord};
 use thorp_model::{
-    CommitId, DelegationNo, MemberId, NameId, Op, Outcome, Position, Refusal, Registration, Stamp,
-    Table, planted, records,
+    CommitId, DelegationNo, Incarnation, MemberId, NameId, Op, Outcome, Position, Refusal,
+    Registration, Stamp, Table, planted, records,
 };
 
 #[derive(Debug)]
@@ -32,6 +32,8 @@ pub(in crate::home) enum Known {
     Ended(Outcome),
     /// Its outcome was forgotten, or its member: never executed.
     BelowWindow,
+    /// Its registration is of an earlier incarnation: it may have ended in a history that is lost. Never executed.
+    Left,
 }
 
 /// The outcomes of all registered members.
@@ -45,11 +47,13 @@ pub(in crate::home) struct Outcomes {
     uses: u64,
     window: u64,
     members_max: usize,
+    /// All registrations of this incarnation lie above (rule R9).
+    floor: Registration,
 }
 
 impl Outcomes {
     /// Remembers `window` outcomes of each of `members_max` members.
-    pub(in crate::home) fn new(window: u64, members_max: usize) -> Self {
+    pub(in crate::home) fn new(window: u64, members_max: usize, incarnation: Incarnation) -> Self {
         Outcomes {
             members: BTreeMap::new(),
             by_member: BTreeMap::new(),
@@ -57,12 +61,21 @@ impl Outcomes {
             uses: 0,
             window: window.max(1),
             members_max: members_max.max(1),
+            floor: Registration(incarnation.floor_64()),
         }
     }
 
     /// A member's registration.
     pub(in crate::home) fn registration(&self, member: MemberId) -> Option<Registration> {
         self.by_member.get(&member).copied()
+    }
+
+    /// Whether a registration is of an earlier incarnation. Its outcomes are remembered, and nothing new is executed
+    /// under it: the member may have acted under it in a history that is lost.
+    pub(in crate::home) fn is_left(&self, registration: Registration) -> bool {
+        registration <= self.floor
+            && self.floor > Registration(0)
+            && !planted::is(Bug::LeftExecuted)
     }
 
     /// The sites that speak for a member, if it is registered.
@@ -197,15 +210,20 @@ impl Outcomes {
     pub(in crate::home) fn known(&mut self, registration: Registration, id: CommitId) -> Known {
         self.uses += 1;
         let uses = self.uses;
+        let unknown = match self.is_left(registration) {
+            true => Known::Left,
+            false => Known::BelowWindow,
+        };
         let Some(member) = self.members.get_mut(&registration) else {
-            return Known::BelowWindow;
+            return unknown;
         };
         if member.by.member != id.member {
-            return Known::BelowWindow;
+            return unknown;
         }
         member.used = uses;
         match member.outcomes.get(&id.sequence) {
             Some(outcome) => Known::Ended(outcome.clone()),
+            None if unknown == Known::Left => Known::Left,
             None if id.sequence <= member.below => Known::BelowWindow,
             None => Known::New,
         }
@@ -264,7 +282,10 @@ impl Outcomes {
         let Some(member) = self.members.remove(&registration) else {
             return;
         };
-        self.by_member.remove(&member.by.member);
+        // It may have registered anew in a later incarnation.
+        if self.by_member.get(&member.by.member) == Some(&registration) {
+            self.by_member.remove(&member.by.member);
+        }
         self.registrars.remove(member.by);
         let key = records::member_key(registration);
         ops.push(records::delete(Table::Meta, key));
@@ -312,7 +333,7 @@ mod tests {
     impl Table {
         fn new() -> Self {
             Table {
-                outcomes: Outcomes::new(64, MOST),
+                outcomes: Outcomes::new(64, MOST, Incarnation::default()),
                 last: Registration(0),
             }
         }

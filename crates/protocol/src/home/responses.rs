@@ -1,10 +1,9 @@
 //! How a home responds to one child.
 
+use crate::edge::downstream::Beginning;
 use alloc::string::String;
 use alloc::vec::Vec;
-use thorp_model::{
-    CallError, CallId, CallResponse, CommitId, Down, Epoch, HomeId, Position, Stamp, message,
-};
+use thorp_model::{CallError, CallId, CallResponse, CommitId, Down, Epoch, HomeId, Stamp, message};
 
 /// This home's vote (rule 10).
 pub(super) fn vote(home: HomeId, commit: CommitId, stamp: Stamp) -> Down {
@@ -25,14 +24,11 @@ pub(super) fn call_result(
 }
 
 /// The beginning of a stream for another home: it learns whose this is, and nothing follows.
-pub(super) fn begin_for_home(
-    home: HomeId,
-    name: String,
-    (position, watermark): (Position, Stamp),
-) -> Down {
+pub(super) fn begin_for_home(home: HomeId, beginning: Beginning<'_>) -> Down {
+    let (position, watermark) = beginning.at;
     Down::Begin(message::Begin {
         home,
-        name,
+        name: String::from(beginning.name),
         epoch: Epoch(0),
         position,
         watermark,
@@ -40,5 +36,7 @@ pub(super) fn begin_for_home(
         // It gets no pages, and gives none.
         readers: Vec::new(),
         sites: Vec::new(),
+        receipt: beginning.receipt,
+        verdict: beginning.verdict,
     })
 }

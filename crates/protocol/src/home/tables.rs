@@ -100,6 +100,7 @@ impl Tables {
             staging: &self.staging,
             votes: &self.votes,
             registration,
+            incarnation: log.incarnation(),
             durable: log.durable_mark(),
             effects,
             outbox,

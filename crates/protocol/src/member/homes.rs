@@ -4,8 +4,9 @@ use crate::member::MemberConfig;
 use crate::member::replica::Replica;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use thorp_model::limits::CLAIMS_MAX;
 use thorp_model::planted::Bug;
-use thorp_model::{CommitId, EdgeId, HomeId, Part, Registration, Stamp, planted};
+use thorp_model::{Claim, CommitId, EdgeId, HomeId, Part, Registration, Stamp, planted};
 
 /// What a member knows of each home.
 ///
@@ -51,6 +52,19 @@ impl Homes {
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (HomeId, &mut Replica)> {
         let replicas = self.replicas.iter_mut();
         replicas.map(|(home, replica)| (*home, replica))
+    }
+
+    /// What the member holds of each home, and what that rests on (rule R9). At most [`CLAIMS_MAX`] of them are claimed.
+    pub(super) fn claims(&self) -> Vec<(HomeId, Claim)> {
+        let all = self.iter();
+        let claims = all.filter_map(|(home, replica)| Some((home, replica.up.claim()?)));
+        claims.take(CLAIMS_MAX).collect()
+    }
+
+    /// The same of one home.
+    pub(super) fn claim_of(&self, home: HomeId) -> Vec<(HomeId, Claim)> {
+        let claim = self.get(home).and_then(|replica| replica.up.claim());
+        claim.map(|claim| (home, claim)).into_iter().collect()
     }
 
     /// The edge that a home's live stream comes down on.

@@ -36,6 +36,8 @@ pub(super) struct AtPart {
     pub(super) is_dropped: bool,
     /// Its values are shown before they are delivered (rule 3).
     pub(super) shown: bool,
+    /// The home has gone back since it was sent (rule R9).
+    pub(super) went_back: bool,
 }
 
 /// How far a part has come.
@@ -68,6 +70,7 @@ impl InFlight {
             lost: false,
             is_dropped: false,
             shown: false,
+            went_back: false,
         };
         InFlight {
             request_id: Some(request_id),
@@ -218,6 +221,9 @@ impl AtPart {
     /// no other copy of it is on its way. So it is as good as unknown to the home.
     pub(super) fn certain(&self, outcome: Outcome) -> Outcome {
         match outcome {
+            Outcome::Refused(Refusal::Forgotten | Refusal::Unknown) if self.went_back => {
+                Outcome::Refused(Refusal::Lost)
+            }
             Outcome::Refused(Refusal::Forgotten) if !self.lost => {
                 Outcome::Refused(Refusal::Unknown)
             }

@@ -4,8 +4,8 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 use thorp_model::{
-    CallError, CallRequest, CallResponse, Command, CommitId, EdgeId, FetchRefusal, HomeId, Outcome,
-    Part, Place, Publish, RequestId, SegmentId, Stamp,
+    CallError, CallRequest, CallResponse, Command, CommitId, EdgeId, FetchRefusal, HomeId,
+    Incarnation, Outcome, Part, Place, Publish, RequestId, SegmentId, Stamp,
 };
 
 /// What a member's program and page cache hand in.
@@ -155,9 +155,14 @@ pub enum MemberAction {
         name: String,
         /// The edge that the stream comes down on.
         edge: EdgeId,
+        /// New objects have a generation of this one (rule R9).
+        incarnation: Incarnation,
     },
     /// A home is out of reach: its stream has ended.
     StreamEnded(HomeId),
+    /// A home has gone back in time: what the program has of it may be lost. The next [`MemberAction::Publish`] begins its
+    /// cache anew. Pages that the home has granted may be granted to others (rule R9).
+    WentBack(HomeId),
 }
 
 #[cfg(test)]

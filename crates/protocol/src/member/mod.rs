@@ -59,7 +59,7 @@ use alloc::vec::Vec;
 use thorp_model::limits::HEARTBEAT_MS;
 use thorp_model::{
     Direction, Down, EdgeId, Event, HomeId, Image, Message, Millis, NodeKind, Note, Now, Outcome,
-    PageId, Place, Position, RequestId, StateMachine, Step, message,
+    PageId, Place, Position, RequestId, StateMachine, Step, Verdict, message,
 };
 
 /// What a member fills.
@@ -113,10 +113,11 @@ impl StateMachine for Member {
                 self.tick(now, outbox);
                 self.caller().unstage_again(outbox);
             }
-            // The stream begins with the parent's first message.
+            // The stream begins with the parent's first message, and that follows on this one (rule R9).
             Event::Connected { edge, peer, .. } => {
                 self.parents.insert(edge, peer.kind);
                 self.neighbours.came(edge);
+                outbox.claim(edge, self.homes.claims());
             }
         }
         self.use_window(outbox);
@@ -303,13 +304,22 @@ impl Member {
         }
         // A member belongs to one parent at a time, for each home (rule 1).
         let home = message.home();
+        let has_ended = matches!(message, Down::End(_));
         let is_heard = match self.homes.get_mut(home) {
             Some(at) => at.up.hears(edge, &message, outbox),
             None => matches!(message, Down::Begin(_)),
         };
-        if !is_heard {
-            return;
+        if is_heard {
+            self.heard(now, edge, message, outbox);
         }
+        // Whatever this parent sends of the home next rests on what the member holds now (rule R9).
+        if has_ended {
+            outbox.claim(edge, self.homes.claim_of(home));
+        }
+    }
+
+    fn heard(&mut self, now: Millis, edge: EdgeId, message: Down, outbox: &mut Outbox) {
+        let home = message.home();
         let replica = self.homes.at(home);
         match message {
             Down::Begin(begin) => self.begin(now, edge, begin, outbox),
@@ -333,6 +343,9 @@ impl Member {
             Down::Hint(hint) => self.requests(home).hinted(&hint, outbox),
             Down::Joined(joined) => self.requests(home).joined(&joined, outbox),
             Down::Resynchronised(answer) => self.resynchronised(now, &answer, outbox),
+            Down::Receipt(receipt) => replica.up.take_receipt(receipt),
+            // A member passes no claims up.
+            Down::Judged(_) => {}
         }
     }
 
@@ -341,10 +354,19 @@ impl Member {
     fn begin(&mut self, now: Millis, edge: EdgeId, begin: message::Begin, outbox: &mut Outbox) {
         outbox.note(Note::StreamBegan);
         let (home, name) = (begin.home, begin.name.clone());
-        outbox.act(MemberAction::StreamBegan { home, name, edge });
+        outbox.act(MemberAction::StreamBegan {
+            home,
+            name,
+            edge,
+            incarnation: begin.receipt.incarnation,
+        });
         let helpers = self.parents.get(&edge) == Some(&NodeKind::Redirector);
+        let forgets = begin.verdict == Verdict::Forget;
         let replica = self.homes.at(home);
         replica.begin(now, edge, begin, helpers, outbox);
+        if forgets {
+            self.submitter().went_back(home, outbox);
+        }
         self.caller().resend(home, outbox);
         self.submitter().resend(home, outbox);
     }

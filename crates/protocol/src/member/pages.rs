@@ -113,6 +113,13 @@ impl Pages {
         }
     }
 
+    /// The home has gone back: nothing that is here is known to be right. Requests that wait look again. Returns the pages
+    /// that were here.
+    pub(super) fn forget(&mut self) -> Vec<PageId> {
+        self.overlay = Overlay::default();
+        core::mem::take(&mut self.held).into_keys().collect()
+    }
+
     /// The requests for pages that the program can see again, or that are not here any more: it looks again.
     pub(super) fn uncovered(&mut self) -> Vec<RequestId> {
         if self.covered.is_empty() {

@@ -14,7 +14,7 @@ use thorp_model::planted::Bug;
 use thorp_model::{
     CommitId, EdgeId, Epoch, HomeId, Image, Millis, Note, Outcome, OverlayUpdate, PageChange,
     PageId, Part, PeerImage, Place, Position, Publish, Registration, RequestId, SegmentId, SlotSet,
-    Stamp, Step, message, planted,
+    Stamp, Step, Verdict, message, planted,
 };
 
 /// What a member knows of one home.
@@ -84,6 +84,7 @@ impl Replica {
             watermark: self.up.watermark,
             heard: self.up.heard,
             missed: None,
+            anew: false,
         }
     }
 
@@ -101,6 +102,14 @@ impl Replica {
         let is_first = self.up.epoch == Epoch(0);
         self.own_ended(outbox);
         self.up.helpers = helpers;
+        let forgets = begin.verdict == Verdict::Forget;
+        let mut forgotten = Vec::new();
+        if forgets {
+            forgotten = self.forget(outbox);
+        } else if self.up.is_reopened(&begin) {
+            // What the home executes from now on names this incarnation.
+            self.is_forgotten();
+        }
         let held = self.report_all();
         self.up.begin(edge, begin, held, now, outbox);
         self.recent_changes.begin_anew(self.up.position);
@@ -108,11 +117,23 @@ impl Replica {
         if !held {
             let mut publish = self.publish();
             publish.missed = (!is_first).then(Vec::new);
+            publish.anew = forgets;
+            publish.images = forgotten.into_iter().map(|page| (page, None)).collect();
             outbox.act(MemberAction::Publish(publish));
         }
         for segment in self.watches.keys() {
             self.up.watch(*segment, true, outbox);
         }
+    }
+
+    /// The home has gone back, and what the member holds of it is of a history that is lost (rule R9).
+    fn forget(&mut self, outbox: &mut Outbox) -> Vec<PageId> {
+        outbox.note(Note::Forgot);
+        outbox.act(MemberAction::WentBack(self.up.home));
+        self.up.forget();
+        self.resync.clear();
+        self.is_forgotten();
+        self.pages.forget()
     }
 
     /// The stream has ended.

@@ -179,6 +179,19 @@ impl Submitter<'_> {
         }
     }
 
+    /// The home has gone back. What was not sent there rests on what may be lost, and is given up. What was sent may have
+    /// ended in the history that is lost, if the home does not know how (rule R9).
+    pub(super) fn went_back(&mut self, home: HomeId, outbox: &mut Outbox) {
+        for id in self.commits.open_at(home, AtPart::is_under_way) {
+            if let Some(at) = self.commits.part_mut(home, id) {
+                at.went_back = true;
+            }
+        }
+        for id in self.commits.waiting_at(home) {
+            self.ended(home, id, Outcome::Refused(Refusal::WentBack), outbox);
+        }
+    }
+
     /// After a new beginning: what was decided is sent again, what was sent is
     /// asked for and never guessed (rule 11), what waited is sent.
     pub(super) fn resend(&mut self, home: HomeId, outbox: &mut Outbox) {

@@ -1,5 +1,6 @@
 //! What a member sends at once never fills the queue to its parent (rule 15).
 
+use crate::fixture;
 use crate::member::{Member, MemberAction, MemberCommand, MemberConfig, Outbox, Request, Response};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -8,8 +9,8 @@ use thorp_model::limits::{
     STAGE_PAGES_MAX, STAGED_PER_MEMBER_MAX, WAITING_PER_PAGE_MAX,
 };
 use thorp_model::{
-    Action, CallError, CallId, CallRequest, CallResponse, CommitId, Direction, Down, EdgeId, Epoch,
-    Event, Generation, HomeId, MemberId, Message, Millis, NewValue, NodeKind, Now, Outcome, PageId,
+    Action, CallError, CallId, CallRequest, CallResponse, CommitId, Direction, Down, EdgeId, Event,
+    Generation, HomeId, MemberId, Message, Millis, NewValue, NodeKind, Now, Outcome, PageId,
     PageWrites, Part, Peer, Place, Position, Refusal, Registration, RequestId, SegmentId, Slot,
     Stamp, StateMachine, Up, WriteOp, codec, message,
 };
@@ -75,16 +76,7 @@ impl Village {
     }
 
     fn stream_on(&mut self, home: HomeId, edge: EdgeId) {
-        let begin = Down::Begin(message::Begin {
-            home,
-            name: String::from("h"),
-            epoch: Epoch(edge.0),
-            position: Position(1),
-            watermark: Stamp::default(),
-            silent_ms: 0,
-            readers: Vec::new(),
-            sites: Vec::new(),
-        });
+        let begin = Down::Begin(fixture::begin(home, "h", edge.0, 1));
         self.down_on(edge, begin);
     }
 

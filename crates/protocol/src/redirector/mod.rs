@@ -10,6 +10,7 @@
 //! | `delegations` | which site below brings the requests of which member (rule R2) |
 //! | `proxy` | what the redirector knows of one home |
 //! | `peer_fetch`, `redirects` | pages for children: from memory, from a neighbour, or from above (rule 9) |
+//! | `passed_claims` | claims of nodes below that only the home can judge (rule R9) |
 //! | `digests` | what the home vouches for of the pages that neighbours send (rule R6) |
 //! | `standby`, `subtree` | the node's own memory, and what nobody in the subtree needs any more |
 //! | `prefetch` | what will be wanted: refetches, successors, hints |
@@ -19,6 +20,7 @@
 mod config;
 mod delegations;
 mod digests;
+mod passed_claims;
 mod peer_fetch;
 mod prefetch;
 mod proxy;
@@ -34,12 +36,14 @@ mod watch;
 
 pub use config::RedirectorConfig;
 
+use crate::edge::claims::Claims;
 use crate::edge::delegation;
 use crate::edge::downstream::cut_off;
 use crate::edge::liveness::Neighbours;
 use crate::edge::pending_writes::PendingWrites;
 use crate::edge::reply_routes::ReplyRoutes;
 use crate::redirector::delegations::Delegations;
+use crate::redirector::passed_claims::Passed;
 use crate::redirector::prefetch::hints;
 use crate::redirector::proxy::Proxy;
 use crate::redirector::requests::{Forwarder, PassedRequests};
@@ -47,12 +51,12 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::convert::Infallible;
-use thorp_model::limits::{CHILDREN_MAX, HEARTBEAT_MS};
+use thorp_model::limits::{CHILDREN_MAX, CLAIMS_MAX, HEARTBEAT_MS};
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CallRequest, Direction, Down, EdgeId, Epoch, Event, HomeId, Image, MemberId, Message, Millis,
-    NameId, NodeKind, Note, Now, Outcome, PageId, Peer, Position, StateMachine, Step, Up, message,
-    planted,
+    CallRequest, Claim, Direction, Down, EdgeId, Epoch, Event, HomeId, Image, MemberId, Message,
+    Millis, NameId, NodeKind, Note, Now, Outcome, PageId, Peer, Position, StateMachine, Step, Up,
+    message, planted,
 };
 
 /// What a redirector fills.
@@ -63,6 +67,8 @@ type Outbox = thorp_model::Outbox<Infallible>;
 pub struct Redirector {
     config: RedirectorConfig,
     below: BTreeMap<EdgeId, Peer>,
+    /// What those below hold of homes whose streams have not begun there (rule R9).
+    claims: Claims,
     above: BTreeMap<EdgeId, NodeKind>,
     neighbours: Neighbours,
     homes: BTreeMap<HomeId, Proxy>,
@@ -100,10 +106,15 @@ impl StateMachine for Redirector {
                 edge,
                 message: Message::Up(message),
             } => self.received_up(now, edge, message, outbox),
+            Event::Received {
+                edge,
+                message: Message::Claims(claims),
+            } => self.claimed(now, edge, claims, outbox),
             Event::Tick => self.tick(now, outbox),
             Event::Connected { edge, peer, .. } => {
                 self.above.insert(edge, peer.kind);
                 self.neighbours.came(edge);
+                outbox.claim(edge, self.own_claims());
             }
             Event::Command(never) => match never {},
         }
@@ -136,6 +147,7 @@ impl Redirector {
             delegations: Delegations::default(),
             config,
             below: BTreeMap::new(),
+            claims: Claims::default(),
             above: BTreeMap::new(),
             homes: BTreeMap::new(),
             next_beat: Millis(0),
@@ -274,6 +286,11 @@ impl Redirector {
                 proxy.up.pass(Up::Denied(denied), outbox);
             }
             (Up::Denied(_), Some(_)) => {}
+            (Up::Judge(judge), Some(proxy)) => {
+                if !proxy.judge(edge, &judge, outbox) {
+                    cut_off(edge, "it passes more claims up than may wait", outbox);
+                }
+            }
             (Up::Report(report), Some(proxy)) => {
                 if let Err(why) = proxy.resync().report(edge, &report, outbox) {
                     cut_off(edge, why, outbox);
@@ -312,11 +329,76 @@ impl Redirector {
             return outbox.close(edge, "too many children");
         }
         self.neighbours.came(edge);
-        let homes = self.homes.values_mut();
-        for proxy in homes.filter(|proxy| proxy.up.edge.is_some()) {
-            proxy.begin_child(now, edge, &peer, outbox);
-        }
+        self.claims.child_came(edge);
         self.below.insert(edge, peer);
+    }
+
+    /// A child claims what it holds: the streams of these homes begin there (rule R9).
+    fn claimed(
+        &mut self,
+        now: Millis,
+        edge: EdgeId,
+        claims: Vec<(HomeId, Claim)>,
+        outbox: &mut Outbox,
+    ) {
+        if self.above.contains_key(&edge) {
+            return outbox.close(edge, "a parent sent up");
+        }
+        if claims.len() > CLAIMS_MAX {
+            return cut_off(
+                edge,
+                "it claims to hold more homes than there may be",
+                outbox,
+            );
+        }
+        self.claims.take(edge, claims);
+        let homes: Vec<HomeId> = self.homes.keys().copied().collect();
+        for home in homes {
+            self.begin_below(now, home, edge, outbox);
+        }
+    }
+
+    /// Begins the stream of a home at a child, if both are ready.
+    fn begin_below(&mut self, now: Millis, home: HomeId, edge: EdgeId, outbox: &mut Outbox) {
+        let (Some(proxy), Some(peer)) = (self.homes.get_mut(&home), self.below.get(&edge)) else {
+            return;
+        };
+        if proxy.awaits(edge)
+            && let Some(claim) = self.claims.claimed(edge, home)
+        {
+            proxy.claimed(now, (edge, peer), claim, outbox);
+        }
+    }
+
+    /// The home's word on a claim of a node below.
+    fn judged(&mut self, now: Millis, judged: &message::Judged, outbox: &mut Outbox) {
+        let (home, verdict) = (judged.home, judged.verdict);
+        let Some(proxy) = self.homes.get_mut(&home) else {
+            return;
+        };
+        match proxy.judged(judged.question) {
+            Some(Passed::OfChild(edge)) => {
+                if let Some(peer) = self.below.get(&edge) {
+                    proxy.begin_child(now, edge, peer, verdict, outbox);
+                }
+            }
+            Some(Passed::OfSite(edge, question)) => {
+                let judged = message::Judged {
+                    home,
+                    question,
+                    verdict,
+                };
+                outbox.down(edge, Down::Judged(judged));
+            }
+            None => {}
+        }
+    }
+
+    /// What this node holds of each home (rule R9).
+    fn own_claims(&self) -> Vec<(HomeId, Claim)> {
+        let homes = self.homes.iter();
+        let claims = homes.filter_map(|(home, proxy)| Some((*home, proxy.up.claim()?)));
+        claims.take(CLAIMS_MAX).collect()
     }
 
     /// A child that comes again has lost its old edge: nobody reads there,
@@ -377,6 +459,7 @@ impl Redirector {
 
     fn child_went(&mut self, now: Millis, edge: EdgeId, outbox: &mut Outbox) {
         // What it wrote stays kept: its neighbours get that if it commits (rule 13).
+        self.claims.child_went(edge);
         self.passed.child_went(edge);
         for proxy in self.homes.values_mut() {
             proxy.child_went(now, edge, outbox);
@@ -393,13 +476,23 @@ impl Redirector {
             return outbox.note(Note::OtherEpochDropped);
         }
         let home = message.home();
+        let has_ended = matches!(message, Down::End(_));
         let is_heard = match self.homes.get_mut(&home) {
             Some(proxy) => proxy.up.hears(edge, &message, outbox),
             None => matches!(message, Down::Begin(_)),
         };
-        if !is_heard {
-            return;
+        if is_heard {
+            self.heard_down(now, edge, message, outbox);
         }
+        // What this parent sends of the home next rests on what this node holds now (rule R9).
+        if has_ended {
+            let claim = self.homes.get(&home).and_then(|proxy| proxy.up.claim());
+            outbox.claim(edge, claim.map(|claim| (home, claim)).into_iter().collect());
+        }
+    }
+
+    fn heard_down(&mut self, now: Millis, edge: EdgeId, message: Down, outbox: &mut Outbox) {
+        let home = message.home();
         let proxy = self.homes.get_mut(&home);
         match (message, proxy) {
             (Down::Begin(begin), _) => self.begin(now, edge, begin, outbox),
@@ -412,6 +505,8 @@ impl Redirector {
                     .outcome(home, refused.commit, &outcome, outbox);
             }
             (Down::Committed(committed), _) => self.committed(now, &committed, outbox),
+            (Down::Judged(judged), _) => self.judged(now, &judged, outbox),
+            (Down::Receipt(receipt), Some(proxy)) => proxy.up.take_receipt(receipt),
             (Down::CallResult(result), _) => {
                 self.delegations.answered(&result);
                 self.forwarder().call_result(&result, outbox);
@@ -438,6 +533,8 @@ impl Redirector {
     /// below begin anew (rule 1), so that those below report in their turn.
     fn begin(&mut self, now: Millis, edge: EdgeId, begin: message::Begin, outbox: &mut Outbox) {
         let home = begin.home;
+        // The streams below begin anew, each after a claim (rule R9).
+        self.end(home, outbox);
         outbox.note(Note::StreamBegan);
         self.passed.stream_began(home);
         self.delegations.forget_home(home);
@@ -450,8 +547,9 @@ impl Redirector {
         };
         let helpers = self.above.get(&edge) == Some(&NodeKind::Redirector);
         if proxy.begin(now, edge, begin, helpers, outbox) {
-            for (child, peer) in &self.below {
-                proxy.begin_child(now, *child, peer, outbox);
+            let below: Vec<EdgeId> = self.below.keys().copied().collect();
+            for child in below {
+                self.begin_below(now, home, child, outbox);
             }
         }
     }
@@ -466,8 +564,14 @@ impl Redirector {
 
     /// The home is out of reach: no answer comes for what went up.
     fn end(&mut self, home: HomeId, outbox: &mut Outbox) {
-        let proxy = self.homes.get_mut(&home);
-        if proxy.is_some_and(|proxy| proxy.end(outbox)) {
+        let Some(proxy) = self.homes.get_mut(&home) else {
+            return;
+        };
+        let begun: Vec<EdgeId> = proxy.children.edges().collect();
+        if proxy.end(outbox) {
+            for edge in begun {
+                self.claims.stream_ended(edge, home);
+            }
             self.passed.stream_ended(home);
             self.delegations.forget_home(home);
             self.pending_writes.forget_home(home);
@@ -494,6 +598,7 @@ impl Redirector {
         let invalidated = proxy.step(now, step, origin, outbox);
         if let Some((commit, mut from)) = commit.zip(from) {
             for edge in from.take_others() {
+                proxy.vouch(edge, outbox);
                 outbox.down(edge, Down::outcome(home, commit, outcome.clone()));
             }
         }
@@ -517,7 +622,7 @@ impl Redirector {
     fn forwarder(&mut self) -> Forwarder<'_> {
         Forwarder {
             below: &self.below,
-            homes: &self.homes,
+            homes: &mut self.homes,
             passed: &mut self.passed,
             pending_writes: &mut self.pending_writes,
         }

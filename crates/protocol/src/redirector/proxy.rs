@@ -1,10 +1,11 @@
 //! What a redirector knows of one home: that home's stream is applied here, then
 //! goes to those below in the same order (rules 1, 7 and 8).
 
-use crate::edge::downstream::{Children, News, Values};
+use crate::edge::downstream::{Beginning, Children, News, Values};
 use crate::edge::reports::Reports;
 use crate::edge::upstream::Upstream;
 use crate::redirector::digests::{Digests, WrongHelpers};
+use crate::redirector::passed_claims::{Passed, PassedClaims};
 use crate::redirector::peer_fetch::Serve;
 use crate::redirector::prefetch::Prefetch;
 use crate::redirector::prefetch::hints::Hints;
@@ -21,8 +22,9 @@ use alloc::vec::Vec;
 use thorp_model::limits::SITES_ON_WAY_MAX;
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CommitId, Down, EdgeId, Epoch, HomeId, Millis, NameId, Note, PageChange, PageDigest, PageId,
-    PageSlots, Peer, PeerImage, Readers, SegmentId, SlotChange, Step, Up, message, planted,
+    Claim, CommitId, Down, EdgeId, Epoch, HomeId, Millis, NameId, Note, PageChange, PageDigest,
+    PageId, PageSlots, Peer, PeerImage, Readers, SegmentId, SlotChange, Step, Up, Verdict, message,
+    planted,
 };
 
 /// What a redirector knows of one home.
@@ -41,6 +43,8 @@ pub(super) struct Proxy {
     pub(super) prefetch: Prefetch,
     pub(super) redirects: Redirects,
     pub(super) watched: Watched,
+    /// Claims of nodes below that were passed up (rule R9).
+    passed_claims: PassedClaims,
     reports: Reports<Whose>,
     reported_max: usize,
 }
@@ -62,6 +66,7 @@ impl Proxy {
             prefetch: Prefetch::new(config.history_pages_max, config.successor_pages_max),
             redirects: Redirects::default(),
             watched: Watched::default(),
+            passed_claims: PassedClaims::default(),
             reports,
             reported_max: config.reported_max,
         }
@@ -90,6 +95,9 @@ impl Proxy {
         outbox: &mut Outbox,
     ) -> bool {
         self.up.helpers = helpers;
+        if begin.verdict == Verdict::Forget {
+            self.forget(outbox);
+        }
         let as_of = self.up.position;
         if planted::is(Bug::OldDirectoryKept) && self.up.epoch != Epoch(0) {
             self.up.begin(edge, begin, false, now, outbox);
@@ -107,6 +115,15 @@ impl Proxy {
         true
     }
 
+    /// The home has gone back, and what this node holds of it is of a history that is lost (rule R9). The streams below
+    /// have ended, and each child makes its own claim.
+    fn forget(&mut self, outbox: &mut Outbox) {
+        outbox.note(Note::Forgot);
+        self.up.forget();
+        self.images.forget();
+        self.reports.clear();
+    }
+
     /// The home is out of reach: those below learn it, and keep what they have
     /// as of where the stream ended. False if the stream had ended before.
     pub(super) fn end(&mut self, outbox: &mut Outbox) -> bool {
@@ -118,6 +135,7 @@ impl Proxy {
         if planted::is(Bug::OldDirectoryKept) {
             return false;
         }
+        self.passed_claims.clear();
         let home = self.up.home;
         for edge in self.children.edges() {
             outbox.down(edge, Down::End(message::End { home }));
@@ -136,19 +154,95 @@ impl Proxy {
         now: Millis,
         edge: EdgeId,
         peer: &Peer,
+        verdict: Verdict,
         outbox: &mut Outbox,
     ) {
         let up = &self.up;
-        let at = (up.position, up.watermark);
+        let Some(receipt) = up.receipt() else {
+            return;
+        };
         let silent_ms = if planted::is(Bug::SilenceNotTold) {
             0
         } else {
             now.since(up.heard)
         };
-        let sites = self.sites_on_way();
+        let beginning = Beginning {
+            at: (up.position, up.watermark),
+            name: &up.name,
+            sites: self.sites_on_way(),
+            silent_ms,
+            receipt,
+            verdict,
+        };
         // The number of children was checked when the child came.
-        self.children
-            .begin(edge, peer, at, (&up.name, sites), silent_ms, outbox);
+        self.children.begin(edge, peer, beginning, outbox);
+    }
+
+    /// A child claims what it holds of this home: its stream begins, or the claim goes up (rule R9).
+    pub(super) fn claimed(
+        &mut self,
+        now: Millis,
+        (edge, peer): (EdgeId, &Peer),
+        claim: Option<Claim>,
+        outbox: &mut Outbox,
+    ) {
+        match claim {
+            // It is of another home: nothing is known of it.
+            Some(claim) if claim.receipt.home != self.up.home => {
+                self.begin_child(now, edge, peer, Verdict::Forget, outbox);
+            }
+            Some(claim) if !self.is_known(&claim) => {
+                let passed = Passed::OfChild(edge);
+                self.passed_claims.pass(&self.up, passed, claim, outbox);
+            }
+            _ => self.begin_child(now, edge, peer, Verdict::Known, outbox),
+        }
+    }
+
+    /// Nothing of a life is lost while it runs.
+    fn is_known(&self, claim: &Claim) -> bool {
+        self.up.is_of_this_life(claim) || planted::is(Bug::ClaimsNotPassed)
+    }
+
+    /// A site below passes up what it cannot judge. False: it has passed as many as may be.
+    pub(super) fn judge(
+        &mut self,
+        edge: EdgeId,
+        judge: &message::Judge,
+        outbox: &mut Outbox,
+    ) -> bool {
+        if self.is_known(&judge.claim) {
+            let (home, question) = (self.up.home, judge.question);
+            let verdict = Verdict::Known;
+            let judged = message::Judged {
+                home,
+                question,
+                verdict,
+            };
+            outbox.down(edge, Down::Judged(judged));
+            return true;
+        }
+        let passed = Passed::OfSite(edge, judge.question);
+        self.passed_claims
+            .pass(&self.up, passed, judge.claim, outbox)
+    }
+
+    /// Whether the stream of this home can begin at a child, once the child has claimed.
+    pub(super) fn awaits(&self, edge: EdgeId) -> bool {
+        let is_there = self.children.get(edge).is_some() || self.passed_claims.is_waiting(edge);
+        self.up.edge.is_some() && !is_there
+    }
+
+    /// The home's word on a claim that was passed up: whose it was.
+    pub(super) fn judged(&mut self, question: u64) -> Option<Passed> {
+        self.passed_claims.judged(question)
+    }
+
+    /// What this child is sent next rests on what came from above (rule R9).
+    pub(super) fn vouch(&mut self, edge: EdgeId, outbox: &mut Outbox) {
+        if let Some(receipt) = self.up.receipt() {
+            self.children.vouch(edge, receipt, outbox);
+        }
     }
 
     /// The sites that carry what children send to the home. The home looks at the first one; so where
@@ -164,6 +258,7 @@ impl Proxy {
     /// A child went: what it was to help with goes to another.
     pub(super) fn child_went(&mut self, now: Millis, edge: EdgeId, outbox: &mut Outbox) {
         self.children.end(edge);
+        self.passed_claims.child_went(edge);
         self.prefetch.child_went(edge);
         self.reports.child_went(edge);
         self.up.retain_waiting(|waiter| waiter.edge != edge);
@@ -254,6 +349,9 @@ impl Proxy {
             changes.iter_mut().for_each(drop_invalid);
         }
         let restricts = !step.readers.is_empty();
+        if let Some((edge, _)) = origin {
+            self.vouch(edge, outbox);
+        }
         let news = News {
             position: step.position,
             stamp: step.stamp,
@@ -313,6 +411,9 @@ impl Proxy {
         outbox: &mut Outbox,
     ) {
         self.up.beaten(heartbeat, now);
+        if let Some(receipt) = self.up.receipt() {
+            self.children.vouch_all(receipt, outbox);
+        }
         self.children
             .heartbeat(self.up.position, self.up.watermark, outbox);
         self.caught_up(now, outbox);

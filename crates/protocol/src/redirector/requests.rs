@@ -162,7 +162,7 @@ impl PassedRequests {
 #[derive(Debug)]
 pub(super) struct Forwarder<'a> {
     pub(super) below: &'a BTreeMap<EdgeId, Peer>,
-    pub(super) homes: &'a BTreeMap<HomeId, Proxy>,
+    pub(super) homes: &'a mut BTreeMap<HomeId, Proxy>,
     pub(super) passed: &'a mut PassedRequests,
     pub(super) pending_writes: &'a mut PendingWrites,
 }
@@ -266,8 +266,9 @@ impl Forwarder<'_> {
 
     /// A vote answers what was sent up; it goes to every child that the commit came from (rule 10).
     pub(super) fn voted(&mut self, voted: &message::Voted, outbox: &mut Outbox) {
-        for edge in self.passed.voted(voted.home, voted.commit) {
-            outbox.down(edge, Down::Voted(voted.clone()));
+        let edges: Vec<EdgeId> = self.passed.voted(voted.home, voted.commit).collect();
+        for edge in edges {
+            self.answer(voted.home, edge, Down::Voted(voted.clone()), outbox);
         }
     }
 
@@ -281,14 +282,27 @@ impl Forwarder<'_> {
     ) {
         self.pending_writes.drop_commit(home, commit);
         for edge in self.passed.commit_ended(home, commit).iter() {
-            outbox.down(edge, Down::outcome(home, commit, outcome.clone()));
+            self.answer(
+                home,
+                edge,
+                Down::outcome(home, commit, outcome.clone()),
+                outbox,
+            );
         }
+    }
+
+    /// An answer of a home goes to a child, behind the receipt that it rests on (rule R9).
+    fn answer(&mut self, home: HomeId, edge: EdgeId, answer: Down, outbox: &mut Outbox) {
+        if let Some(proxy) = self.homes.get_mut(&home) {
+            proxy.vouch(edge, outbox);
+        }
+        outbox.down(edge, answer);
     }
 
     /// The result of a call goes to every edge that the call came up.
     pub(super) fn call_result(&mut self, result: &message::CallResult, outbox: &mut Outbox) {
         for edge in self.passed.call_answered(result.call) {
-            outbox.down(edge, Down::CallResult(result.clone()));
+            self.answer(result.home, edge, Down::CallResult(result.clone()), outbox);
         }
     }
 }

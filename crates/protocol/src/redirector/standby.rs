@@ -47,6 +47,11 @@ impl Images {
         Some(image.clone())
     }
 
+    /// Nothing of it is known to be right (rule R9).
+    pub(super) fn forget(&mut self) {
+        *self = Images::new(self.bytes_max);
+    }
+
     pub(super) fn peek(&self, page: PageId) -> Option<&Image> {
         let found = self.pages.get(&page).filter(|_| !self.is_doubted(page));
         found.map(|(_, image)| image)

@@ -1,13 +1,14 @@
 //! What one child may have at its redirector (rule 15).
 
 use crate::edge::admission::ANSWERS_PER_CHILD_MAX;
+use crate::fixture;
 use crate::redirector::{Outbox, Redirector, RedirectorConfig};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 use thorp_model::limits::{FETCHES_AHEAD_PER_CHILD_MAX, HINT_PAGES_MAX, SUCCESSORS_UNDER_WAY_MAX};
 use thorp_model::{
-    Action, Attempt, CallId, CallRequest, CallResponse, CommitId, CommitRequest,
+    Action, Attempt, CallId, CallRequest, CallResponse, Claim, CommitId, CommitRequest,
     DELEGATION_VERSION, Decision, Delegation, DelegationNo, DelegationText, Direction, Down,
     EdgeId, EntryNo, Epoch, Event, FetchRefusal, FetchResult, HomeId, MemberId, Message, Millis,
     NodeKind, Note, Now, PageId, Part, Participant, Peer, Position, Proof, Registration, Stamp,
@@ -42,19 +43,27 @@ fn connected(edge: EdgeId, direction: Direction, kind: NodeKind) -> Event<Infall
     }
 }
 
+/// A child claims to hold nothing, or nothing more.
+fn claims(edge: EdgeId) -> Event<Infallible> {
+    Event::Received {
+        edge,
+        message: Message::Claims(Vec::new()),
+    }
+}
+
+/// What a child holds that has been where the redirector is.
+fn claim() -> Claim {
+    Claim {
+        receipt: fixture::receipt(HOME),
+        position: Position(1),
+        clock: 0,
+    }
+}
+
 /// With a home above and a member below.
 fn redirector() -> Redirector {
     let mut redirector = Redirector::new(RedirectorConfig::new(MemberId(9), String::from("r")));
-    let begin = Message::Down(Down::Begin(message::Begin {
-        home: HOME,
-        name: String::from("h"),
-        epoch: Epoch(1),
-        position: Position(1),
-        watermark: Stamp::default(),
-        silent_ms: 0,
-        readers: Vec::new(),
-        sites: Vec::new(),
-    }));
+    let begin = Message::Down(Down::Begin(fixture::begin(HOME, "h", 1, 1)));
     for input in [
         connected(ABOVE, Direction::Up, NodeKind::Home),
         Event::Received {
@@ -62,6 +71,7 @@ fn redirector() -> Redirector {
             message: begin,
         },
         connected(CHILD, Direction::Down, NodeKind::Member),
+        claims(CHILD),
     ] {
         tell(&mut redirector, input);
     }
@@ -222,6 +232,7 @@ fn every_way_that_a_commit_came_hears_how_it_ended() {
     for site in SITES {
         let came = connected(site, Direction::Down, NodeKind::Redirector);
         tell(&mut redirector, came);
+        tell(&mut redirector, claims(site));
         signs_for(&mut redirector, site);
         tell(&mut redirector, commit(site, CHILD, 2));
     }
@@ -262,14 +273,8 @@ fn what_is_promised_with_a_step_is_promised_where_the_step_is() {
     let stamp = |clock| Stamp { clock, home: HOME };
     let begin = |position, watermark| {
         from_above(Down::Begin(message::Begin {
-            home: HOME,
-            name: String::from("h"),
-            epoch: Epoch(position),
-            position: Position(position),
             watermark,
-            silent_ms: 0,
-            readers: Vec::new(),
-            sites: Vec::new(),
+            ..fixture::begin(HOME, "h", position, position)
         }))
     };
     let mut redirector = redirector();
@@ -277,11 +282,18 @@ fn what_is_promised_with_a_step_is_promised_where_the_step_is() {
         &mut redirector,
         from_above(Down::End(message::End { home: HOME })),
     );
+    // The child answers each end.
+    let again = || Event::Received {
+        edge: CHILD,
+        message: Message::Claims(Vec::from([(HOME, claim())])),
+    };
+    tell(&mut redirector, again());
     tell(&mut redirector, begin(9, stamp(900)));
     tell(
         &mut redirector,
         from_above(Down::End(message::End { home: HOME })),
     );
+    tell(&mut redirector, again());
     tell(&mut redirector, begin(5, stamp(500)));
     tell(&mut redirector, commit(CHILD, CHILD, 0));
     let mut promised = |position, watermark| {
@@ -386,6 +398,7 @@ fn further_child(redirector: &mut Redirector, number: u64) -> (EdgeId, Epoch) {
     let edge = EdgeId(CHILD.0 + number);
     let input = connected(edge, Direction::Down, NodeKind::Member);
     tell(redirector, input);
+    tell(redirector, claims(edge));
     (edge, Epoch(1 + number))
 }
 

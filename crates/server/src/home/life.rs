@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use thorp_model::{Event, HomeId, Mark, MemberId, Outbox, StateMachine, StorageError, Verifier};
 use thorp_net::driver::{Handle, now};
-use thorp_protocol::{Home, HomeAction, HomeCommand, HomeConfig};
+use thorp_protocol::{Home, HomeAction, HomeCommand, HomeConfig, HomeHistory};
 
 use super::disk::Disk;
 use super::history;
@@ -48,7 +48,7 @@ impl Life {
         shared: &Arc<Shared>,
     ) -> Result<Self, ServerError> {
         let mut first = Outbox::new();
-        let core_config = core_config(config, who)?;
+        let core_config = core_config(config, who, history::of(disk.store())?)?;
         let dir = config.store_dir()?;
         if let Some(limit) = shared.limit() {
             disk.store().set_limit(limit);
@@ -61,7 +61,11 @@ impl Life {
             error,
         };
         let mut core = opened.map_err(failed)?;
-        history::begin_life(disk.store(), core.durable(), failed)?;
+        // Before anybody hears of this life (rule R9, trap R25).
+        let (begun, end_of_last) = core.life();
+        disk.store()
+            .begin_life(begun, end_of_last)
+            .map_err(failed)?;
         // Its first batch is on its way, and small.
         core.handle(
             now(),
@@ -76,7 +80,12 @@ impl Life {
             );
         }
         let pending_bytes_max = config.limits.pending.size();
-        let world = HomeWorld::start(Arc::clone(&disk), handle.clone(), pending_bytes_max);
+        let world = HomeWorld::start(
+            Arc::clone(&disk),
+            handle.clone(),
+            Arc::clone(shared),
+            pending_bytes_max,
+        );
         let world = world.map_err(|error| ServerError::System {
             wanted: "thread",
             error,
@@ -106,7 +115,11 @@ impl Life {
     }
 }
 
-fn core_config(config: &HomeConfigFile, who: &Who) -> Result<HomeConfig, ServerError> {
+fn core_config(
+    config: &HomeConfigFile,
+    who: &Who,
+    history: HomeHistory,
+) -> Result<HomeConfig, ServerError> {
     let limits = &config.limits;
     let others = config.other_home.iter();
     Ok(HomeConfig {
@@ -122,6 +135,7 @@ fn core_config(config: &HomeConfigFile, who: &Who) -> Result<HomeConfig, ServerE
         outcomes_per_member: limits.outcomes_per_member,
         alive: Some(config.link.alive()),
         verifier: Arc::clone(&who.verifier),
+        history,
         ..HomeConfig::new(who.home, config.name()?.to_owned(), who.node)
     })
 }

@@ -54,8 +54,17 @@ impl Shared {
     }
 
     pub(super) fn running(&self, disk: &Arc<Disk>) {
+        self.running_closed(disk);
+        let mut state = self.lock();
+        state.disk = Arc::downgrade(disk);
+        state.opened.times += 1;
+        state.doing = None;
+    }
+
+    /// Lets in whom the store's history lets in.
+    pub(super) fn running_closed(&self, disk: &Disk) {
         let closed = disk.store().history().closed();
-        let closed = closed.map(|why| history::words(&self.name, why));
+        let closed = closed.map(|why| history::words(&self.name, &why));
         match &closed {
             Some(words) => {
                 error!("{words}");
@@ -63,11 +72,7 @@ impl Shared {
             }
             None => self.gate.open(),
         }
-        let mut state = self.lock();
-        state.closed = closed;
-        state.disk = Arc::downgrade(disk);
-        state.opened.times += 1;
-        state.doing = None;
+        self.lock().closed = closed;
     }
 
     pub(super) fn reopening(&self, why: &str) {

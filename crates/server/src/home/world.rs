@@ -11,12 +11,14 @@ use std::time::Instant;
 use thorp_model::records::{decode_page, page_key};
 use thorp_model::{Batch, Mark, Note, PageId, Reader, StorageError, Table};
 use thorp_net::driver::{Handle, World};
-use thorp_protocol::{Home, HomeAction, HomeCommand, LoadResult};
+use thorp_protocol::{Home, HomeAction, HomeCommand, LoadResult, OtherHistory};
 use thorp_store::{Committer, CommitterLimits, Why};
 use tracing::{error, warn};
 
 use super::disk::Disk;
+use super::history;
 use super::life::EndedLife;
+use super::view::Shared;
 
 pub(super) struct HomeWorld {
     disk: Arc<Disk>,
@@ -26,6 +28,7 @@ pub(super) struct HomeWorld {
     loads: mpsc::Sender<PageId>,
     reader: JoinHandle<()>,
     trouble: Arc<Trouble>,
+    shared: Arc<Shared>,
     /// Batches of this turn of the loop: they go to the committing thread together.
     gathered: VecDeque<Batch>,
     /// The mark of the last batch that was gathered.
@@ -47,6 +50,7 @@ impl HomeWorld {
     pub(super) fn start(
         disk: Arc<Disk>,
         handle: Handle<Home>,
+        shared: Arc<Shared>,
         pending_bytes_max: usize,
     ) -> io::Result<Self> {
         let trouble = Arc::new(Trouble {
@@ -82,6 +86,7 @@ impl HomeWorld {
             loads,
             reader,
             trouble,
+            shared,
             gathered: VecDeque::new(),
             last: Mark::default(),
             durable,
@@ -114,6 +119,15 @@ impl HomeWorld {
         }
     }
 
+    /// The home has met another history. That is durable before it answers anybody again.
+    fn close(&self, met: &OtherHistory) {
+        let why = history::met(met);
+        if let Err(error) = self.disk.store().close(why) {
+            self.trouble.report(error);
+        }
+        self.shared.running_closed(&self.disk);
+    }
+
     fn submit(&mut self) {
         if self.gathered.is_empty() {
             return;
@@ -138,6 +152,7 @@ impl World<HomeAction> for HomeWorld {
             }
             // Fails only if the reader panicked, which has been reported.
             HomeAction::Load(page) => drop(self.loads.send(page)),
+            HomeAction::Close(met) => self.close(&met),
         }
     }
 

@@ -33,7 +33,7 @@ pub fn sent(world: &mut World, from: NodeNo, message: &Message) -> Checked {
             super::told::asked(world, message);
             Ok(())
         }
-        Message::Alive => Ok(()),
+        Message::Alive | Message::Claims(_) => Ok(()),
     }
 }
 

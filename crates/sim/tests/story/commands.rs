@@ -22,6 +22,11 @@
 //! hasten R->m1          (the last message under way there goes first)
 //! cut R-m0              m0 joins R2         m0 loses R (which does not know)
 //! sync H                sync H 1            crash H             restart H wall=80000
+//! copy H                restore H           (crashes it: its disk is as it was when it was copied)
+//! restore H unseen by R (R does not notice yet that it has lost H)
+//! confirm H             confirm H apart     (an operator opens its disk; it is not running)
+//! makeup m1 900        (m1 makes up what it claims next: that it is so far in a life that never was)
+//! receipts shown        (from now on; they come at once with what follows them on a link, as claims do)
 //! hold H                load H              (pages are read from its disk later, then)
 //! damage H P            mend H P
 //! left H 9000           (so much more fits on its disk)
@@ -93,7 +98,22 @@ impl Teller {
                 self.village.hasten(from, to);
             }
             "cut" => self.cut(rest),
-            "crash" => self.village.crash(rest),
+            "copy" => self.village.node(rest).disk.keep_copy(),
+            "restore" => {
+                let (home, child) = rest.split_once(" unseen by ").unwrap_or((rest, ""));
+                self.village.crash(home, Some(child));
+                self.village.node(home).disk.go_back();
+            }
+            "confirm" => {
+                let (home, how) = rest.split_once(' ').unwrap_or((rest, ""));
+                self.village.node(home).disk.reopen(how == "apart");
+            }
+            "makeup" => {
+                let (who, far) = rest.split_once(' ').expect("WHO POSITION");
+                self.village.making_up = Some((String::from(who), number(far)));
+            }
+            "receipts" => self.village.shows_receipts = rest == "shown",
+            "crash" => self.village.crash(rest, None),
             "restart" => self.restart(rest),
             "sync" => self.sync(rest),
             "hold" => self.village.node(rest).disk.held = Some(Vec::new()),

@@ -3,11 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use thorp_model::records::{decode_page, page_key};
-use thorp_model::{Batch, Mark, Op, PageId, Reader, Scan, StorageError, Table};
-use thorp_protocol::LoadResult;
+use thorp_model::{
+    Batch, Incarnation, LifeEnd, LifeId, Mark, Op, PageId, Reader, Receipt, ReceiptKey, Scan,
+    StorageError, Table, records,
+};
+use thorp_protocol::{HomeHistory, LoadResult};
 
 /// One home's disk. It outlives the home's restarts.
-#[derive(Default)]
+#[derive(Clone)]
 pub(crate) struct Disk {
     durable: BTreeMap<(Table, Vec<u8>), Vec<u8>>,
     pending: Vec<Batch>,
@@ -15,9 +18,96 @@ pub(crate) struct Disk {
     damaged: BTreeSet<PageId>,
     /// Pages that are asked for and are to come later; none if they come at once.
     pub(crate) held: Option<Vec<PageId>>,
+    /// What it knows of its own history (rule R9).
+    history: HomeHistory,
+    met: Option<Receipt>,
+    /// A copy of all that is durable, from before.
+    copy: Option<Box<Disk>>,
 }
 
 impl Disk {
+    /// An empty disk.
+    pub(crate) fn new() -> Self {
+        Disk {
+            durable: BTreeMap::new(),
+            pending: Vec::new(),
+            synced: None,
+            damaged: BTreeSet::new(),
+            held: None,
+            history: HomeHistory::first(0, ReceiptKey::new([1; 32])),
+            met: None,
+            copy: None,
+        }
+    }
+
+    // --- History (rule R9) ---
+
+    /// What a home finds that starts on it.
+    pub(crate) fn history(&self, random: u64) -> HomeHistory {
+        HomeHistory {
+            random,
+            ..self.history.clone()
+        }
+    }
+
+    /// A life begins, at once durable.
+    pub(crate) fn begin_life(&mut self, (life, end_of_last): (LifeId, LifeEnd)) {
+        self.history.lives.begin(life, end_of_last);
+        self.history.mark = Mark::default();
+    }
+
+    /// Keeps a copy of what is durable now.
+    pub(crate) fn keep_copy(&mut self) {
+        let mut copy = self.clone();
+        copy.crash();
+        self.copy = Some(Box::new(copy));
+    }
+
+    /// It is as it was when the copy was made. The copy stays.
+    pub(crate) fn go_back(&mut self) {
+        if let Some(copy) = self.copy.take() {
+            *self = Disk {
+                copy: Some(copy.clone()),
+                ..*copy
+            };
+        }
+    }
+
+    /// Whether its home is closed.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.history.is_closed
+    }
+
+    /// The home has met another history.
+    pub(crate) fn close(&mut self, met: Receipt) {
+        self.history.is_closed = true;
+        self.met.get_or_insert(met);
+    }
+
+    /// An operator opens it, as one that goes on from an older state; `apart` as a copy for a test.
+    pub(crate) fn reopen(&mut self, apart: bool) {
+        let met = self.met.take();
+        let above = met.map_or(Incarnation::default(), |met| met.incarnation);
+        let next = self.history.incarnation.max(above).next();
+        self.history.incarnation = next.expect("a story opens it few times");
+        self.history.is_closed = false;
+        if apart {
+            self.history.key = ReceiptKey::new([2; 32]);
+        }
+        let clock = met.map_or(0, |met| met.point.clock);
+        let ops = records::reopened(self, self.history.incarnation, clock);
+        for op in ops.expect("the disk of a story is sound") {
+            self.apply(op);
+        }
+    }
+
+    fn apply(&mut self, op: Op) {
+        match op {
+            Op::Put { table, key, value } => self.durable.insert((table, key), value),
+            Op::Delete { table, key } => self.durable.remove(&(table, key)),
+        };
+    }
+
     /// Takes a batch that is not durable yet.
     pub(crate) fn append(&mut self, batch: Batch) {
         self.pending.push(batch);
@@ -32,16 +122,17 @@ impl Disk {
     pub(crate) fn sync(&mut self, batches: usize) -> Option<Mark> {
         let count = batches.min(self.pending.len());
         let mut mark = None;
-        for batch in self.pending.drain(..count) {
+        let batches: Vec<Batch> = self.pending.drain(..count).collect();
+        for batch in batches {
             mark = Some(batch.mark);
+            if !batch.ops.is_empty() {
+                self.history.mark = batch.mark;
+            }
             for op in batch.ops {
                 let (Op::Put { table, key, .. } | Op::Delete { table, key }) = &op;
                 self.damaged
                     .retain(|page| *table != Table::Pages || page_key(*page) != *key);
-                match op {
-                    Op::Put { table, key, value } => self.durable.insert((table, key), value),
-                    Op::Delete { table, key } => self.durable.remove(&(table, key)),
-                };
+                self.apply(op);
             }
         }
         self.synced = mark.or(self.synced);

@@ -1,8 +1,12 @@
-//! What a lying helper makes of its answer while that is under way (rule R6).
+//! What a lying helper makes of its answer while that is under way (rule R6), and claims that are made up (rule R9).
 
 use super::names;
+use super::node::HOME;
 use super::village::Letter;
-use thorp_model::{Draft, Image, ImageEdit, Message, PeerImage, Position, Stamp, Up};
+use thorp_model::{
+    Claim, Draft, HomeId, Image, ImageEdit, Incarnation, LifeId, Mark, Message, PeerImage, Point,
+    Position, Receipt, ReceiptKey, Stamp, Up,
+};
 
 /// Alters a helper's answer: `P.x=evil` gives an object another value, `P stamped 99` gives the page another highest
 /// stamp, `P labelled 9` claims that it is as of that position.
@@ -34,6 +38,27 @@ pub(crate) fn falsify(letter: &mut Letter, what: &[&str]) {
         [_, "labelled", position] => peer.position = Position(position.parse().expect("a number")),
         _ => panic!("falsify a->b OBJECT=VALUE, or PAGE stamped N, or PAGE labelled N"),
     }
+}
+
+/// A claim that nobody has proven: as of so far in a life that never was.
+pub(crate) fn made_up(far: u64) -> Vec<(HomeId, Claim)> {
+    let point = Point {
+        life: LifeId {
+            counter: 1,
+            random: 99,
+        },
+        mark: Mark(far),
+        position: Position(far),
+        clock: 0,
+    };
+    let key = ReceiptKey::new([9; 32]);
+    let receipt = Receipt::new(HOME, Incarnation::default(), point, &key);
+    let claim = Claim {
+        receipt,
+        position: Position(far),
+        clock: 0,
+    };
+    Vec::from([(HOME, claim)])
 }
 
 fn alter(peer: &mut PeerImage, change: impl FnOnce(&Image) -> Image) {

@@ -122,6 +122,10 @@ fn make_objects(village: &mut Village, home: &str, objects: &str) {
             is_operator: false,
         },
     });
+    founder.tell(Event::Received {
+        edge: FOUNDER_EDGE,
+        message: Message::Claims(Vec::new()),
+    });
     founder.call(CallRequest::Register(None));
     // Segments are counted at each home: this one's has the home's own number.
     for number in 1..=id.0 {

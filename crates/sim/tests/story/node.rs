@@ -144,7 +144,7 @@ impl Node {
             lives: 0,
             machine: None,
             program: None,
-            disk: Disk::default(),
+            disk: Disk::new(),
             wall_ms_ahead: 0,
             homes: Homes::default(),
             other_homes: Vec::new(),
@@ -160,7 +160,9 @@ impl Node {
         self.machine = Some(match self.kind {
             NodeKind::Home => {
                 let home = Home::open(self.home_config(), &self.disk, now, &mut outbox);
-                Machine::Home(Box::new(home.expect("the disk of a story is sound")))
+                let home = home.expect("the disk of a story is sound");
+                self.disk.begin_life(home.life());
+                Machine::Home(Box::new(home))
             }
             NodeKind::Redirector => {
                 let mut config = RedirectorConfig::new(id, self.name.clone());
@@ -208,6 +210,8 @@ impl Node {
         let mut config = HomeConfig::new(self.home(), self.name.clone(), self.id);
         config.other_homes = self.other_homes.clone();
         config.verifier = Authority::default().verifier();
+        // Each start has bits of its own.
+        config.history = self.disk.history(u64::from(self.lives));
         self.limit("changes", |n| config.changes_known_max = n as usize);
         self.limit("mob", |n| config.mob_bytes_high = n as usize);
         self.limit("cache", |n| config.cache_bytes = n as usize);

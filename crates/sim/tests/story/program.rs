@@ -35,6 +35,8 @@ pub(crate) struct Program {
     patient: Vec<String>,
     /// Where its session has been (rule 5).
     pub(crate) floor: Stamp,
+    /// How often it was told to forget a home that has gone back (rule R9).
+    pub(crate) went_back: u32,
 }
 
 /// A transaction, open or just ended.
@@ -115,6 +117,7 @@ impl Program {
             commits: Vec::new(),
             staged: BTreeMap::new(),
             called: String::new(),
+            went_back: 0,
             watermarks: BTreeMap::new(),
             ahead_of: BTreeSet::new(),
             patient: Vec::new(),
@@ -392,6 +395,7 @@ impl Transaction {
                 place(p)
             ),
             Doomed::Outrun(_) => String::from("doomed: outrun"),
+            Doomed::WentBack(_) => String::from("doomed: its home has gone back"),
         };
         self.ended = Some(why.clone());
         format!("is {why}")

@@ -7,6 +7,8 @@
 //! m0 watermark      what it was promised
 //! m0 silent         milliseconds since it last heard of the home
 //! m0 position H2    these three, of another home than the first
+//! m0 forgot         how often it forgot a home that has gone back
+//! H closed          whether it has met another history of itself: yes or no
 //! m0 floor          the stamp that its session has been at
 //! m0 saw            the last value that its transaction read
 //! m0 transaction    what became of its transaction
@@ -46,6 +48,7 @@ pub(crate) fn answer(village: &Village, question: &str) -> String {
         }
         [parent, "lists", child, "for", page] => lists(village, parent, child, page),
         [node, "size", table] => size(village, node, table),
+        [node, "closed"] => yes(village.nodes[node].disk.is_closed()),
         [node, "log"] => village.nodes[node].disk.log().to_string(),
         [node, "disk"] => village.nodes[node].disk.pending().to_string(),
         [node, "stores", page] => yes(village.nodes[node].disk.stores(page_of(page))),
@@ -72,6 +75,7 @@ fn of_program(village: &Village, who: &str, what: &[&str]) -> String {
             let heard = program.cache.heard(home_of(of)).unwrap_or_default();
             village.mono().since(heard).to_string()
         }
+        ["forgot"] => program.went_back.to_string(),
         ["floor"] => names::stamp(program.floor),
         ["saw"] => program.saw(transaction),
         ["transaction"] => program.state(transaction),

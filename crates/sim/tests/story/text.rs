@@ -3,11 +3,34 @@
 use super::{names, rights};
 use std::collections::BTreeMap;
 use thorp_model::{
-    CallId, CallRequest, CallResponse, CommitId, CommitRequest, Content, Decision, Down,
-    FetchResult, Image, InvalidCommit, MemberId, Message, NewValue, Outcome, Overflow, PageChange,
-    PageId, PageSlots, PeerImage, Position, Readers, Refusal, Reported, SegmentId, SegmentInfo,
-    Slot, SlotChange, SlotSet, Step, Up, WriteOp, message,
+    CallId, CallRequest, CallResponse, Claim, CommitId, CommitRequest, Content, Decision, Down,
+    FetchResult, HomeId, Image, InvalidCommit, MemberId, Message, NewValue, Outcome, Overflow,
+    PageChange, PageId, PageSlots, PeerImage, Position, Readers, Receipt, Refusal, Reported,
+    SegmentId, SegmentInfo, Slot, SlotChange, SlotSet, Step, Up, Verdict, WriteOp, message,
 };
+
+/// What a child claims of homes.
+fn claimed(claims: &[(HomeId, Claim)]) -> String {
+    let claims = claims.iter();
+    let claims = claims.map(|(home, of)| format!("{}{}", names::of_home(*home), claim(of)));
+    match &claims.collect::<Vec<String>>()[..] {
+        [] => String::from("claims: nothing"),
+        claims => format!("claims: {}", claims.join(", ")),
+    }
+}
+
+fn claim(claim: &Claim) -> String {
+    format!("{}, on {}", claim.position, point(&claim.receipt))
+}
+
+/// The point of a receipt: a life, and how far it was.
+fn point(receipt: &Receipt) -> String {
+    let at = &receipt.point;
+    format!(
+        "{} of life {}.{} (mark {})",
+        at.position, at.life.counter, at.life.random, at.mark.0
+    )
+}
 
 /// Who is who.
 pub(crate) type People = BTreeMap<MemberId, String>;
@@ -20,6 +43,7 @@ impl Pen<'_> {
     pub(crate) fn message(&self, message: &Message) -> String {
         match message {
             Message::Alive => String::from("alive"),
+            Message::Claims(claims) => claimed(claims),
             Message::Up(up) => names::of_home(up.home()) + &self.up(up),
             Message::Down(down) => names::of_home(down.home()) + &self.down(down),
         }
@@ -79,6 +103,7 @@ impl Pen<'_> {
                 count,
                 ..
             }) => format!("denied {name} {} {count} times", names::segment(*segment)),
+            Up::Judge(judge) => format!("judge {}: {}", judge.question, claim(&judge.claim)),
             Up::Watch(message::Watch { segment, on, .. }) => {
                 let more = if *on { "" } else { " no more" };
                 format!("watch {}{more}", names::segment(*segment))
@@ -93,17 +118,37 @@ impl Pen<'_> {
                 watermark,
                 silent_ms,
                 readers,
+                receipt,
+                verdict,
                 ..
             }) => {
                 let readers = readers_of(readers);
+                let incarnation = match receipt.incarnation.get() {
+                    0 => String::new(),
+                    number => format!(", incarnation {number}"),
+                };
+                let forget = match verdict {
+                    Verdict::Known => "",
+                    Verdict::Forget => ", forget",
+                };
                 let silent = match silent_ms {
                     0 => String::new(),
                     ms => format!(", silent for {ms} ms"),
                 };
                 let watermark = names::stamp(*watermark);
-                format!("stream begins (at {position}, watermark {watermark}{silent}{readers})")
+                format!(
+                    "stream begins (at {position}, watermark {watermark}{silent}{readers}{incarnation}{forget})"
+                )
             }
             Down::End(_) => String::from("stream ends"),
+            Down::Receipt(receipt) => format!("receipt {}", point(receipt)),
+            Down::Judged(judged) => {
+                let verdict = match judged.verdict {
+                    Verdict::Known => "known",
+                    Verdict::Forget => "forget",
+                };
+                format!("judged {}: {verdict}", judged.question)
+            }
             Down::Resynchronised(message::Resynchronised {
                 report,
                 entry,

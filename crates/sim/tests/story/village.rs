@@ -4,12 +4,12 @@
 use super::node::{Given, Machine, Node, Wanted};
 use super::program::{Did, How, Waiting};
 use super::text::{self, Pen, People};
-use super::{effects, names, rights};
+use super::{effects, forging, names, rights};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write;
 use thorp_model::snapshot::Lagging;
 use thorp_model::{
-    Action, CallRequest, CallResponse, Direction, EdgeId, Event, MemberId, Message, Millis,
+    Action, CallRequest, CallResponse, Direction, Down, EdgeId, Event, MemberId, Message, Millis,
     NodeKind, Now, ObjectId, PageId, Peer, RequestId,
 };
 use thorp_protocol::{HomeAction, HomeCommand, MemberAction, MemberCommand, Request, Response};
@@ -41,6 +41,18 @@ pub(crate) struct Village {
     pub(crate) said: String,
     /// Nothing is written down.
     pub(crate) quiet: bool,
+    /// Receipts are written down, too.
+    pub(crate) shows_receipts: bool,
+    /// Who makes up what it claims next, and how far it says that it is.
+    pub(crate) making_up: Option<(String, u64)>,
+}
+
+fn is_receipt(message: &Message) -> bool {
+    matches!(message, Message::Down(Down::Receipt(_)))
+}
+
+fn is_attached(message: &Message) -> bool {
+    is_receipt(message) || matches!(message, Message::Claims(_))
 }
 
 impl Village {
@@ -70,8 +82,8 @@ impl Village {
         self.nodes.get(name)?.machine.as_ref()
     }
 
-    /// The power of a node goes, and its connections with it.
-    pub(crate) fn crash(&mut self, name: &str) {
+    /// The power of a node goes, and its connections with it. One child does not notice yet.
+    pub(crate) fn crash(&mut self, name: &str, unaware: Option<&str>) {
         self.node(name).machine = None;
         self.node(name).disk.crash();
         let edges: Vec<EdgeId> = self
@@ -81,7 +93,12 @@ impl Village {
             .map(|(edge, _)| *edge)
             .collect();
         for edge in edges {
-            self.cut(edge);
+            let child = self.edges.get(&edge).map(|(_, child)| child.as_str());
+            if child.is_some() && child == unaware {
+                self.edges.remove(&edge);
+            } else {
+                self.cut(edge);
+            }
         }
         self.work();
     }
@@ -179,13 +196,15 @@ impl Village {
 
     /// Messages under way.
     pub(crate) fn under_way(&self) -> usize {
-        self.links.values().map(VecDeque::len).sum()
+        let letters = self.links.values().flatten();
+        letters.filter(|(_, message)| !is_attached(message)).count()
     }
 
     /// Messages under way on one link.
     pub(crate) fn queued(&self, from: &str, to: &str) -> usize {
         let link = self.links.get(&(String::from(from), String::from(to)));
-        link.map_or(0, VecDeque::len)
+        let letters = link.into_iter().flatten();
+        letters.filter(|(_, message)| !is_attached(message)).count()
     }
 
     /// Puts a message on a link.
@@ -433,17 +452,46 @@ impl Village {
         self.todo.push_back((String::from(name), header, given));
     }
 
-    /// Does everything that is planned.
+    /// Does everything that is planned, and delivers what comes with something else.
     pub(crate) fn work(&mut self) {
-        while let Some((name, header, given)) = self.todo.pop_front() {
-            let ms = self.ms;
-            let node = self.node(&name);
-            let now = node.now(ms);
-            if let Some(machine) = node.machine.as_mut() {
-                let wanted = machine.handle(now, given);
-                self.perform(&name, &header, wanted);
+        loop {
+            while let Some((name, header, given)) = self.todo.pop_front() {
+                let ms = self.ms;
+                let node = self.node(&name);
+                let now = node.now(ms);
+                if let Some(machine) = node.machine.as_mut() {
+                    let wanted = machine.handle(now, given);
+                    self.perform(&name, &header, wanted);
+                }
+            }
+            if !self.deliver_attached() {
+                return;
             }
         }
+    }
+
+    /// Claims and receipts keep their place on a link, and no command has to deliver them: whatever of them is the first
+    /// of a link, comes at once. False if there is none.
+    fn deliver_attached(&mut self) -> bool {
+        let first = |queue: &VecDeque<Letter>| queue.front().is_some_and(|(_, m)| is_attached(m));
+        let mut links = self.links.iter_mut();
+        let found = links.find(|(_, queue)| first(queue));
+        let Some(((from, to), queue)) = found else {
+            return false;
+        };
+        let (from, to) = (from.clone(), to.clone());
+        let Some((edge, message)) = queue.pop_front() else {
+            return false;
+        };
+        let header = match is_receipt(&message) && !self.shows_receipts {
+            true => String::new(),
+            false => {
+                let text = Pen(&self.people).message(&message);
+                format!("{to} gets from {from}: {text}")
+            }
+        };
+        self.later(&to, header, Given::Event(Event::Received { edge, message }));
+        true
     }
 
     fn perform(&mut self, name: &str, header: &str, wanted: Vec<Action<Wanted>>) {
@@ -456,7 +504,9 @@ impl Village {
             [] => String::new(),
             notes => format!("  [{}]", notes.join(", ")),
         };
-        self.say(&format!("    {header}{notes}"));
+        if !header.is_empty() {
+            self.say(&format!("    {header}{notes}"));
+        }
         for action in wanted {
             self.act(name, action);
         }
@@ -483,6 +533,13 @@ impl Village {
                     Some(held) => held.push(page),
                     None => self.load(name, page),
                 }
+            }
+            Action::Role(Wanted::Home(HomeAction::Close(met))) => {
+                let by = &met.by;
+                self.say(&format!(
+                    "        {name} is closed: {by} has brought another history"
+                ));
+                self.node(name).disk.close(met.receipt);
             }
             Action::Role(Wanted::Member(action)) => self.act_of_member(name, action),
             Action::Note(_) => {}
@@ -511,6 +568,13 @@ impl Village {
                     likely.iter().map(|place| names::page(place.page)).collect();
                 self.say(&format!("        {name} may want {}", likely.join(" ")));
             }
+            MemberAction::WentBack(home) => {
+                let home = names::of_home(home);
+                self.say(&format!("        {name} forgets {home}what it had"));
+                if let Some(program) = self.node(name).program.as_mut() {
+                    program.went_back += 1;
+                }
+            }
             MemberAction::Joined(place) => {
                 let page = names::page(place.page);
                 self.say(&format!("        {name} shares {page}"));
@@ -525,14 +589,22 @@ impl Village {
         }
     }
 
-    fn send(&mut self, name: &str, edge: EdgeId, message: Message) {
+    fn send(&mut self, name: &str, edge: EdgeId, mut message: Message) {
+        if let Message::Claims(claims) = &mut message
+            && let Some((_, far)) = self.making_up.take_if(|(who, _)| who == name)
+        {
+            *claims = forging::made_up(far);
+        }
         let text = Pen(&self.people).message(&message);
+        let is_shown = self.shows_receipts || !is_receipt(&message);
         let ends = self.edges.get(&edge).cloned();
         let Some((parent, child)) = ends.filter(|_| !self.half_open.contains(&edge)) else {
             return self.say(&format!("        {name} -> nobody: {text}"));
         };
         let to = if parent == name { child } else { parent };
-        self.say(&format!("        {name} -> {to}: {text}"));
+        if is_shown {
+            self.say(&format!("        {name} -> {to}: {text}"));
+        }
         self.post(name, &to, (edge, message));
     }
 

@@ -22,8 +22,8 @@ use thorp_model::limits::CHILDREN_MAX;
 use thorp_model::planted::Bug;
 use thorp_model::{
     Down, EdgeId, EntryNo, Epoch, HomeId, MemberId, NameId, NodeKind, Note, Outbox, PageChange,
-    PageId, PageSlots, Peer, Position, Principal, Readers, Reported, SegmentId, Stamp, Step,
-    message, planted,
+    PageId, PageSlots, Peer, Position, Principal, Readers, Receipt, Reported, SegmentId, Stamp,
+    Step, Verdict, message, planted,
 };
 
 /// Closes the edge of a child that breaks the protocol.
@@ -51,6 +51,25 @@ pub(crate) struct Child {
     told: Position,
     no: ChildNo,
     entries: EntryNo,
+    /// The last receipt that it was sent.
+    vouched: Receipt,
+}
+
+/// Where the stream of a child begins.
+#[derive(Clone, Debug)]
+pub(crate) struct Beginning<'a> {
+    /// The parent's position, and what is promised there.
+    pub at: (Position, Stamp),
+    /// The home's name.
+    pub name: &'a str,
+    /// The sites on the way to the home, from the home on (rule R2).
+    pub sites: Vec<NameId>,
+    /// How long ago the parent has heard of the home itself, in milliseconds (foundation 9).
+    pub silent_ms: u64,
+    /// What the stream rests on (rule R9).
+    pub receipt: Receipt,
+    /// What was said of the child's claim.
+    pub verdict: Verdict,
 }
 
 /// All children of a parent, for one home.
@@ -92,17 +111,15 @@ impl Children {
         self.readership = Readership::of(readers);
     }
 
-    /// Begins a child's stream; the home itself was last heard of so many
-    /// milliseconds ago (foundation 9). False at the limit of children.
+    /// Begins a child's stream. False at the limit of children.
     pub(crate) fn begin<A>(
         &mut self,
         edge: EdgeId,
         peer: &Peer,
-        at: (Position, Stamp),
-        (name, sites): (&str, Vec<NameId>),
-        silent_ms: u64,
+        beginning: Beginning<'_>,
         outbox: &mut Outbox<A>,
     ) -> bool {
+        let at = beginning.at;
         let no = self.free_no();
         let Some(no) = no.filter(|_| self.by_edge.len() < CHILDREN_MAX) else {
             outbox.note(Note::ChildLimited);
@@ -125,6 +142,7 @@ impl Children {
                 told: at.0,
                 no,
                 entries: EntryNo(0),
+                vouched: beginning.receipt,
             },
         );
         outbox.note(Note::StreamBegan);
@@ -132,16 +150,18 @@ impl Children {
             edge,
             Down::Begin(message::Begin {
                 home: self.home,
-                name: String::from(name),
+                name: String::from(beginning.name),
                 epoch: self.next_epoch,
                 position: at.0,
                 watermark: at.1,
-                silent_ms: u32::try_from(silent_ms).unwrap_or(u32::MAX),
+                silent_ms: u32::try_from(beginning.silent_ms).unwrap_or(u32::MAX),
                 readers: match peer.kind {
                     NodeKind::Member => Vec::new(),
                     _ => self.readership.all(),
                 },
-                sites,
+                sites: beginning.sites,
+                receipt: beginning.receipt,
+                verdict: beginning.verdict,
             }),
         );
         true
@@ -618,6 +638,24 @@ impl Children {
         }
     }
 
+    /// Sends a receipt to a child, unless it has one that proves as much: what follows rests on it (rule R9).
+    pub(crate) fn vouch<A>(&mut self, edge: EdgeId, receipt: Receipt, outbox: &mut Outbox<A>) {
+        let child = self.by_edge.get_mut(&edge);
+        if let Some(child) = child.filter(|child| receipt.is_news_to(&child.vouched))
+            && !planted::is(Bug::AnswersNotVouched)
+        {
+            child.vouched = receipt;
+            outbox.down(edge, Down::Receipt(receipt));
+        }
+    }
+
+    /// Sends a receipt to each child that has none which proves as much.
+    pub(crate) fn vouch_all<A>(&mut self, receipt: Receipt, outbox: &mut Outbox<A>) {
+        for edge in self.edges().collect::<Vec<EdgeId>>() {
+            self.vouch(edge, receipt, outbox);
+        }
+    }
+
     /// Sends every child that nothing more concerns it up to a position.
     pub(crate) fn heartbeat<A>(
         &mut self,
@@ -678,6 +716,7 @@ impl Children {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture;
     use thorp_model::limits::ENTERINGS_MAX;
 
     const EDGE: EdgeId = EdgeId(1);
@@ -691,15 +730,15 @@ mod tests {
             is_operator: false,
         };
         let mut children = Children::new(HomeId(1), Epoch(0), ChildLimits::default());
-        let at = (Position(0), Stamp::default());
-        assert!(children.begin(
-            EDGE,
-            &peer,
-            at,
-            ("", Vec::new()),
-            0,
-            &mut Outbox::<()>::new()
-        ));
+        let beginning = Beginning {
+            at: (Position(0), Stamp::default()),
+            name: "",
+            sites: Vec::new(),
+            silent_ms: 0,
+            receipt: fixture::receipt(HomeId(1)),
+            verdict: Verdict::Known,
+        };
+        assert!(children.begin(EDGE, &peer, beginning, &mut Outbox::<()>::new()));
         children
     }
 

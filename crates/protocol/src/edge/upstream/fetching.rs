@@ -529,25 +529,16 @@ fn brought_up(arrived: &Arrived, kept: &[(Position, Stamp, PageChange)]) -> Opti
 mod tests {
     use super::*;
     use crate::edge::upstream::Upstream;
-    use alloc::string::String;
+    use crate::fixture;
     use alloc::vec;
-    use thorp_model::{Action, Blob, EdgeId, Epoch, Generation, HomeId, Message, Slot, SlotChange};
+    use thorp_model::{Action, Blob, EdgeId, Generation, HomeId, Message, Slot, SlotChange};
 
     const NOW: Millis = Millis(0);
 
     fn asking(page: PageId) -> Upstream<()> {
         let mut up = Upstream::new(HomeId(1));
         up.images_beside = true;
-        let begin = message::Begin {
-            home: HomeId(1),
-            name: String::new(),
-            epoch: Epoch(1),
-            position: Position(10),
-            watermark: Stamp::default(),
-            silent_ms: 0,
-            readers: Vec::new(),
-            sites: Vec::new(),
-        };
+        let begin = fixture::begin(HomeId(1), "", 1, 10);
         up.begin(EdgeId(1), begin, false, NOW, &mut Outbox::<()>::new());
         up.ask(page, Want::default(), (), NOW, &mut Outbox::<()>::new());
         up

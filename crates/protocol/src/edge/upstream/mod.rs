@@ -15,8 +15,8 @@ use alloc::vec::Vec;
 use thorp_model::limits::SITES_ON_WAY_MAX;
 use thorp_model::planted::Bug;
 use thorp_model::{
-    Down, EdgeId, EntryNo, Epoch, HomeId, Image, Millis, NameId, Note, Outbox, PageChange, PageId,
-    PeerImage, Position, SegmentId, Stamp, Up, message, planted,
+    Claim, Down, EdgeId, EntryNo, Epoch, HomeId, Image, Millis, NameId, Note, Outbox, PageChange,
+    PageId, PeerImage, Position, Receipt, SegmentId, Stamp, Up, message, planted,
 };
 
 /// One home's stream as a child sees it. `W` is who waits for a page.
@@ -34,6 +34,8 @@ pub(crate) struct Upstream<W> {
     pub helpers: bool,
     /// Whether the home itself may answer beside its stream, by sockets of its own (rule 9).
     pub images_beside: bool,
+    /// What this node's knowledge of the home rests on; none before a first stream (rule R9).
+    receipt: Option<Receipt>,
     /// Which life of the stream.
     pub epoch: Epoch,
     /// How far it was applied.
@@ -77,6 +79,7 @@ impl<W> Upstream<W> {
             edge: None,
             helpers: false,
             images_beside: false,
+            receipt: None,
             epoch: Epoch(0),
             position: Position(0),
             watermark: Stamp::default(),
@@ -104,6 +107,7 @@ impl<W> Upstream<W> {
         self.name = begin.name;
         self.sites = begin.sites;
         self.sites.truncate(SITES_ON_WAY_MAX);
+        self.take_receipt(begin.receipt);
         self.epoch = begin.epoch;
         self.sent = Progress {
             position: begin.position,
@@ -163,6 +167,54 @@ impl<W> Upstream<W> {
             _ => outbox.note(Note::OtherEpochDropped),
         }
         false
+    }
+
+    // --- Receipts (rule R9) ---
+
+    /// What this node holds of the home, and what that rests on.
+    pub(crate) fn claim(&self) -> Option<Claim> {
+        self.receipt.map(|receipt| Claim {
+            receipt,
+            position: self.position,
+            clock: self.watermark.clock,
+        })
+    }
+
+    /// The newest receipt that came.
+    pub(crate) fn receipt(&self) -> Option<Receipt> {
+        self.receipt
+    }
+
+    /// A receipt has come, or a stream has begun with one.
+    pub(crate) fn take_receipt(&mut self, receipt: Receipt) {
+        let is_news = self.receipt.is_none_or(|known| receipt.is_news_to(&known));
+        if is_news && receipt.home == self.home {
+            self.receipt = Some(receipt);
+        }
+    }
+
+    /// Whether a claim is of the very life that this stream belongs to: nothing of a life is lost while it runs.
+    pub(crate) fn is_of_this_life(&self, claim: &Claim) -> bool {
+        self.receipt.is_some_and(|own| {
+            own.point.life == claim.receipt.point.life
+                && own.incarnation == claim.receipt.incarnation
+        })
+    }
+
+    /// Whether an operator has opened the home again since this node's last stream.
+    pub(crate) fn is_reopened(&self, begin: &message::Begin) -> bool {
+        let own = self.receipt.map(|own| own.incarnation);
+        own.is_some_and(|own| begin.receipt.incarnation > own)
+    }
+
+    /// The home has gone back: where this node stood is no place in the home's history.
+    pub(crate) fn forget(&mut self) {
+        self.receipt = None;
+        self.position = Position(0);
+        self.watermark = Stamp::default();
+        self.heard = Millis(0);
+        self.acked = Position(0);
+        self.held = false;
     }
 
     /// Nothing is held by a stream that is left alone, so nothing of it is missing here: its

@@ -16,8 +16,8 @@ use thorp_model::limits::{
 };
 use thorp_model::planted::Bug;
 use thorp_model::{
-    Blob, Content, Generation, Image, ImageEdit, InvalidCommit, Mark, NewValue, Note, ObjectId,
-    Overflow, PageId, PageNo, Part, RIGHTS_SLOT, Refusal, Registration, SegmentId, Slot,
+    Blob, Content, Generation, Image, ImageEdit, Incarnation, InvalidCommit, Mark, NewValue, Note,
+    ObjectId, Overflow, PageId, PageNo, Part, RIGHTS_SLOT, Refusal, Registration, SegmentId, Slot,
     SlotChange, SlotSet, Table, WriteOp, change, planted, records, rights_page,
 };
 
@@ -33,6 +33,8 @@ pub(in crate::home) struct Applier<'a> {
     pub(in crate::home) votes: &'a Votes,
     /// Whose staged values the part names.
     pub(in crate::home) registration: Registration,
+    /// New objects have a generation of this incarnation (rule R9).
+    pub(in crate::home) incarnation: Incarnation,
     /// All batches up to this one are durable.
     pub(in crate::home) durable: Mark,
     pub(in crate::home) effects: Effects,
@@ -118,7 +120,7 @@ impl Applier<'_> {
         edit: &mut ImageEdit,
     ) -> Result<(), NotNow> {
         let (found, content) = edit.get(object.slot);
-        check_generation(object, op, found, content)?;
+        check_generation(self.incarnation, object, op, (found, content))?;
         let old = match content {
             Content::Overflow(overflow) => Some(overflow),
             _ => None,
@@ -296,19 +298,26 @@ pub(in crate::home) fn extent_value(extent: PageNo) -> SlotChange {
 }
 
 fn check_generation(
+    incarnation: Incarnation,
     object: ObjectId,
     op: &WriteOp,
-    found: Generation,
-    content: Content<'_>,
+    (found, content): (Generation, Content<'_>),
 ) -> Result<(), NotNow> {
     let exists = content != Content::Free;
     match op {
         WriteOp::Create { .. } if planted::is(Bug::CreationNotChecked) => Ok(()),
         WriteOp::Create { generation, .. } => {
-            if exists || *generation != found.next() {
-                return Err(conflict(object));
+            // What a segment keeps of itself has a place that no reference names.
+            let is_fixed = object.page.page == PageNo(0);
+            let next = match is_fixed || planted::is(Bug::GenerationsGivenAgain) {
+                true => Some(found.next()),
+                false => incarnation.generation_after(found),
+            };
+            match next {
+                None => Err(InvalidCommit::Generation { object, found }.into()),
+                Some(next) if exists || *generation != next => Err(conflict(object)),
+                Some(_) => Ok(()),
             }
-            Ok(())
         }
         _ if planted::is(Bug::GenerationNotChecked) && exists => Ok(()),
         _ if exists && op.generation() == found => Ok(()),

@@ -102,7 +102,7 @@ impl Pipeline<'_> {
                 outbox.note(Note::OutcomeRemembered);
                 self.log.tell_ended(edge, whose.id, outcome);
             }
-            Known::BelowWindow => {
+            Known::Left | Known::BelowWindow => {
                 outbox.note(Note::BelowWindow);
                 self.tell(edge, whose.id, &outcomes::forgotten(), outbox);
             }

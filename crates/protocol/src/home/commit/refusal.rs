@@ -31,7 +31,10 @@ pub(in crate::home) fn note_of(refusal: &Refusal) -> Note {
         Refusal::Busy { .. } => Note::RefusedBusy,
         Refusal::Full => Note::RefusedFull,
         Refusal::BuiltOnRefused => Note::RefusedBuiltOn,
-        Refusal::Unknown | Refusal::Forgotten => Note::RefusedUnknown,
+        // A home refuses nothing with the last two: they are a member's words.
+        Refusal::Unknown | Refusal::Forgotten | Refusal::WentBack | Refusal::Lost => {
+            Note::RefusedUnknown
+        }
         Refusal::NotDelegated(_) => Note::NotDelegated,
         Refusal::NoRight { .. } => Note::RefusedNoRight,
         Refusal::Invalid { .. } => Note::RefusedInvalid,

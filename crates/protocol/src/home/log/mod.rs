@@ -7,6 +7,7 @@ pub(in crate::home) mod space_estimate;
 
 use crate::home::admission::Admission;
 use crate::home::clock::Clock;
+use crate::home::history::{Judgement, OwnHistory};
 use crate::home::log::queue::{DurabilityQueue, OnDurable};
 use crate::home::log::space_estimate::SpaceEstimate;
 use crate::home::{HomeAction, Outbox};
@@ -14,8 +15,8 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use thorp_model::planted::Bug;
 use thorp_model::{
-    Batch, CommitId, EdgeId, HomeId, Mark, Note, Now, Op, Outcome, Position, Purpose, Stamp,
-    planted,
+    Batch, Claim, CommitId, EdgeId, HomeId, Incarnation, LifeEnd, LifeId, Mark, Note, Now, Op,
+    Outcome, Position, Purpose, Receipt, Stamp, planted,
 };
 
 /// The log, from its durable end to its accepted tip.
@@ -38,11 +39,17 @@ pub(in crate::home) struct Log {
     /// two of them one stamp.
     open: BTreeSet<(Stamp, Position)>,
     pending_bytes_max: usize,
+    history: OwnHistory,
 }
 
 impl Log {
     /// A log that is durable up to its tip.
-    pub(in crate::home) fn new(clock: Clock, tip: Position, pending_bytes_max: usize) -> Self {
+    pub(in crate::home) fn new(
+        clock: Clock,
+        history: OwnHistory,
+        tip: Position,
+        pending_bytes_max: usize,
+    ) -> Self {
         Log {
             clock,
             queue: DurabilityQueue::default(),
@@ -53,6 +60,7 @@ impl Log {
             durable: tip,
             open: BTreeSet::new(),
             pending_bytes_max,
+            history,
         }
     }
 
@@ -125,6 +133,44 @@ impl Log {
     /// Whether so many bytes in so many operations fit into the store, by what is known.
     pub(in crate::home) fn fits(&self, bytes: usize, ops: usize) -> bool {
         self.space.fits(bytes, ops)
+    }
+
+    // --- History (rule R9) ---
+
+    /// The incarnation of this home.
+    pub(in crate::home) fn incarnation(&self) -> Incarnation {
+        self.history.incarnation()
+    }
+
+    /// The life that runs, and where the one before has ended.
+    pub(in crate::home) fn life(&self) -> (LifeId, LifeEnd) {
+        self.history.life()
+    }
+
+    /// The receipt of how far the log is durable; `voted` is the lowest stamp in doubt.
+    pub(in crate::home) fn receipt(&mut self, voted: Option<Stamp>) -> Receipt {
+        let now = self.end(self.promised(voted).clock);
+        self.history.receipt(now)
+    }
+
+    /// Judges what a node rests on. A stamp that this home has promised itself moves its clock, however far it is.
+    pub(in crate::home) fn judge(&mut self, claim: &Claim) -> Judgement {
+        let judgement = self.history.judge(claim, &self.end(self.clock.ceiling()));
+        if judgement != Judgement::Unproven {
+            self.clock.observe(Stamp {
+                clock: claim.receipt.point.clock,
+                home: self.home(),
+            });
+        }
+        judgement
+    }
+
+    fn end(&self, ceiling: u64) -> LifeEnd {
+        LifeEnd {
+            mark: self.queue.saved_mark(),
+            position: self.durable,
+            ceiling,
+        }
     }
 
     // --- Positions and promises ---
@@ -206,7 +252,7 @@ impl Log {
     fn put_batch(&mut self, purpose: Purpose, ops: Vec<Op>, outbox: &mut Outbox) -> usize {
         let only_removes = !ops.iter().any(Op::is_put);
         let batch = Batch {
-            mark: self.queue.take_mark(),
+            mark: self.queue.take_mark(!only_removes),
             purpose: if only_removes {
                 Purpose::Removal
             } else {
@@ -279,7 +325,8 @@ impl Log {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thorp_model::{CallId, MemberId, Millis};
+    use crate::home::history::HomeHistory;
+    use thorp_model::{CallId, MemberId, Millis, ReceiptKey};
 
     fn now() -> Now {
         let (mono, wall) = (Millis(1), Millis(100_000));
@@ -287,7 +334,9 @@ mod tests {
     }
 
     fn log() -> Log {
-        let mut log = Log::new(Clock::new(HomeId(1), 0), Position(0), 1_000);
+        let history = HomeHistory::first(0, ReceiptKey::new([0; 32]));
+        let history = OwnHistory::new(HomeId(1), history, 1, (Position(0), 0));
+        let mut log = Log::new(Clock::new(HomeId(1), 0), history, Position(0), 1_000);
         let nothing = OnDurable::Nothing;
         log.append(
             now(),

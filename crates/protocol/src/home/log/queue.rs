@@ -62,6 +62,11 @@ impl OnDurable {
         }
     }
 
+    /// Whether it is a position.
+    pub(in crate::home) fn is_reach(&self) -> bool {
+        matches!(self, OnDurable::Reach(_))
+    }
+
     /// Bytes that stay in memory until it is sent, beside its batch.
     fn bytes(&self) -> usize {
         match self {
@@ -82,6 +87,22 @@ struct Pending {
     then: OnDurable,
 }
 
+/// The marks that are in the store for certain. A batch that changes nothing is in no group, so its mark is not there.
+#[derive(Debug, Default)]
+struct SavedMarks {
+    last: Mark,
+    /// Those of batches that are not durable yet.
+    coming: VecDeque<Mark>,
+}
+
+impl SavedMarks {
+    fn made_durable(&mut self, durable: Mark) {
+        while let Some(mark) = self.coming.pop_front_if(|mark| *mark <= durable) {
+            self.last = mark;
+        }
+    }
+}
+
 /// What waits for the disk, in the order in which it is sent.
 ///
 /// The marks never fall along the queue, and `bytes` is the sum of what its entries are charged.
@@ -92,6 +113,7 @@ pub(in crate::home) struct DurabilityQueue {
     last: Mark,
     /// All batches up to this one are durable.
     durable: Mark,
+    saved: SavedMarks,
     pending: VecDeque<Pending>,
     bytes: usize,
 }
@@ -117,10 +139,18 @@ impl DurabilityQueue {
         self.bytes
     }
 
-    /// Gives the next batch its mark.
-    pub(in crate::home) fn take_mark(&mut self) -> Mark {
+    /// Gives the next batch its mark; `is_saved`: its mark reaches the store for certain.
+    pub(in crate::home) fn take_mark(&mut self, is_saved: bool) -> Mark {
         self.last = self.last.next();
+        if is_saved {
+            self.saved.coming.push_back(self.last);
+        }
         self.last
+    }
+
+    /// The highest durable mark that is in the store, or one below it: what a receipt may name (rule R9).
+    pub(in crate::home) fn saved_mark(&self) -> Mark {
+        self.saved.last
     }
 
     /// Adds what is sent when the last batch is durable, which has so many bytes.
@@ -144,6 +174,7 @@ impl DurabilityQueue {
     /// All batches up to this one are durable. What is due now comes out of [`pop`](Self::pop).
     pub(in crate::home) fn made_durable(&mut self, mark: Mark) {
         self.durable = self.durable.max(mark);
+        self.saved.made_durable(self.durable);
     }
 
     /// Takes out what is due next: its batch is durable.
@@ -190,11 +221,11 @@ mod tests {
         queue.push_behind(outcome(1));
         assert_eq!(popped(&mut queue), [1], "nothing is on its way");
         for number in 2..=3 {
-            queue.take_mark();
+            queue.take_mark(true);
             queue.push(100, outcome(number));
         }
         // The home's own work: the next entry does not wait for it.
-        queue.take_mark();
+        queue.take_mark(true);
         queue.push_behind(outcome(4));
         assert_eq!(popped(&mut queue), []);
         assert_eq!(queue.bytes(), 200 + 3 * PENDING_ENTRY_BYTES);
@@ -203,5 +234,17 @@ mod tests {
         queue.made_durable(Mark(2));
         assert_eq!(popped(&mut queue), [3, 4]);
         assert_eq!((queue.bytes(), queue.len()), (0, 0));
+    }
+
+    #[test]
+    fn a_receipt_names_no_mark_that_may_be_missing_in_the_store() {
+        let mut queue = DurabilityQueue::default();
+        for is_saved in [true, false, true, false] {
+            queue.take_mark(is_saved);
+        }
+        for (durable, saved) in [(1, 1), (2, 1), (3, 3), (4, 3)] {
+            queue.made_durable(Mark(durable));
+            assert_eq!(queue.saved_mark(), Mark(saved));
+        }
     }
 }

@@ -4,6 +4,7 @@ use crate::home::audit::Audit;
 use crate::home::clock::Clock;
 use crate::home::commit::changes::Changes;
 use crate::home::config::HomeConfig;
+use crate::home::history::OwnHistory;
 use crate::home::log::Log;
 use crate::home::outcomes::Outcomes;
 use crate::home::pages::store::Pages;
@@ -50,13 +51,19 @@ pub(in crate::home) fn recover(
     let audited = read::<AuditMark>(store, records::AUDIT_KEY)?.unwrap_or_default();
     let mut parts = Parts {
         pages: Pages::new(config.cache_bytes, config.mob_bytes_high),
-        outcomes: Outcomes::new(config.outcomes_per_member, config.registrations_max),
+        outcomes: Outcomes::new(
+            config.outcomes_per_member,
+            config.registrations_max,
+            config.history.incarnation,
+        ),
         segments: Segments::default(),
         rights: Rights::default(),
         staging: Staging::default(),
     };
     parts.recover(store, now)?;
     let (tip, last_stamp) = parts.recover_log(store, installed)?;
+    let history = config.history.clone();
+    let history = OwnHistory::new(config.home, history, next.life, (tip, ceiling));
     let mut tables = Tables {
         changes: Changes::new(tip, config.changes_known_max),
         pages: parts.pages,
@@ -71,7 +78,7 @@ pub(in crate::home) fn recover(
     recover_votes(&mut tables, store, now)?;
     let clock = Clock::new(config.home, clock_from(ceiling, last_stamp, now));
     Ok(Recovered {
-        log: Log::new(clock, tip, config.pending_bytes_max),
+        log: Log::new(clock, history, tip, config.pending_bytes_max),
         first_ops: first_ops(config, known.as_ref(), &tables),
         tables,
         installed,

@@ -1,5 +1,6 @@
 //! A home with a disk that is synced by hand, and one site below it.
 
+use crate::fixture;
 use crate::home::{Home, HomeAction, HomeCommand, HomeConfig, LoadResult, Outbox};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -344,16 +345,7 @@ impl World {
     /// The same, under this name.
     pub(super) fn other_home_named(&mut self, home: HomeId, name: &str, edge: EdgeId) {
         self.connect(edge, Direction::Up, NodeKind::Home, MemberId(5));
-        let begin = Down::Begin(message::Begin {
-            home,
-            name: String::from(name),
-            epoch: Epoch(0),
-            position: Position(0),
-            watermark: Stamp::default(),
-            silent_ms: 0,
-            readers: Vec::new(),
-            sites: Vec::new(),
-        });
+        let begin = Down::Begin(fixture::begin(home, name, 0, 0));
         self.receive_on(edge, Message::Down(begin));
     }
 
@@ -375,6 +367,10 @@ impl World {
             direction,
             peer,
         });
+        if direction == Direction::Down {
+            // It holds nothing.
+            self.receive_on(edge, Message::Claims(Vec::new()));
+        }
     }
 
     /// The stamp that the home voted for, if it was told.

@@ -88,7 +88,7 @@ impl Decisions<'_> {
         };
         match self.tables.outcomes.known(whose.registration, whose.id) {
             Known::Ended(outcome) => self.log.tell_ended(edge, whose.id, outcome),
-            Known::BelowWindow => {
+            Known::Left | Known::BelowWindow => {
                 let forgotten = Down::outcome(home, whose.id, outcomes::forgotten());
                 outbox.down(edge, forgotten);
             }

@@ -5,10 +5,11 @@ use crate::home::two_phase::other_homes::OtherHomes;
 use crate::home::two_phase::votes::{State, Votes};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
+use alloc::vec::Vec;
 use thorp_model::limits::{IN_DOUBT_MS, OTHER_HOMES_MAX};
 use thorp_model::{
-    CallError, CallId, CallRequest, CallResponse, CommitId, Decision, EdgeId, HomeId, MemberId,
-    Millis, Note, Outcome, Participant, Up, message,
+    CallError, CallId, CallRequest, CallResponse, Claim, CommitId, Decision, EdgeId, HomeId,
+    MemberId, Millis, Note, Outcome, Participant, Receipt, Up, message,
 };
 
 /// The votes of a home whose outcomes it does not know (rule 10), for people.
@@ -69,6 +70,8 @@ pub(in crate::home) struct Inquiry {
     askers: BTreeSet<EdgeId>,
     asking: BTreeMap<CallId, Question>,
     questions: u64,
+    /// The newest receipt of each home that was heard (rule R9).
+    receipts: BTreeMap<HomeId, Receipt>,
 }
 
 impl Inquiry {
@@ -81,6 +84,7 @@ impl Inquiry {
             askers: BTreeSet::new(),
             asking: BTreeMap::new(),
             questions: 0,
+            receipts: BTreeMap::new(),
         }
     }
 
@@ -107,6 +111,16 @@ impl Inquiry {
     }
 
     // --- Edges ---
+
+    /// All edges to other homes and from them.
+    pub(in crate::home) fn edges(&self) -> impl Iterator<Item = EdgeId> {
+        self.askers.iter().chain(self.others.values()).copied()
+    }
+
+    /// The edges by which other homes ask.
+    pub(in crate::home) fn askers(&self) -> impl Iterator<Item = EdgeId> {
+        self.askers.iter().copied()
+    }
 
     /// Whether another home asks by this edge.
     pub(in crate::home) fn is_asker(&self, edge: EdgeId) -> bool {
@@ -136,12 +150,44 @@ impl Inquiry {
 
     /// The stream of another home begins: this is a way to it. An edge stands for one home, the
     /// last that it named; so a home that names many has one place here.
-    pub(in crate::home) fn found(&mut self, (home, name): (HomeId, &str), edge: EdgeId) {
-        self.configured.heard(name, home);
+    pub(in crate::home) fn found(&mut self, begin: &message::Begin, edge: EdgeId) {
+        let home = begin.home;
+        self.configured.heard(&begin.name, home);
         self.others.retain(|_, other| *other != edge);
         if self.others.contains_key(&home) || self.others.len() < OTHER_HOMES_MAX {
             self.others.insert(home, edge);
+            self.take_receipt(edge, begin.receipt);
         }
+    }
+
+    // --- Receipts (rule R9) ---
+
+    /// A home proves how far it is: what it says later rests on that.
+    pub(in crate::home) fn take_receipt(&mut self, edge: EdgeId, receipt: Receipt) {
+        if self.others.get(&receipt.home) != Some(&edge) {
+            return;
+        }
+        let known = self.receipts.get(&receipt.home);
+        if known.is_none_or(|known| receipt.is_news_to(known)) {
+            self.receipts.insert(receipt.home, receipt);
+        }
+        // Of a home that has no way any more it is kept all the same: that is what it is for.
+        while self.receipts.len() > OTHER_HOMES_MAX {
+            self.receipts.pop_first();
+        }
+    }
+
+    /// What this home knows of the others rests on these.
+    pub(in crate::home) fn claims(&self) -> Vec<(HomeId, Claim)> {
+        let claim = |receipt: &Receipt| Claim {
+            receipt: *receipt,
+            position: receipt.point.position,
+            clock: receipt.point.clock,
+        };
+        let receipts = self.receipts.iter();
+        receipts
+            .map(|(home, receipt)| (*home, claim(receipt)))
+            .collect()
     }
 
     /// An edge to another home, or from one, is gone.
@@ -256,6 +302,7 @@ fn find(commit: CommitId, home: HomeId, response: CallResponse, votes: &mut Vote
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture;
     use crate::home::two_phase::locks::Locks;
     use crate::home::two_phase::votes::Vote;
     use alloc::vec::Vec;
@@ -305,13 +352,13 @@ mod tests {
         let (mut votes, commit, other) = voted();
         let mut inquiry = Inquiry::new(MemberId(1), &[]);
         let mut outbox = Outbox::new();
-        inquiry.found((OTHER, "other"), EdgeId(4));
+        inquiry.found(&fixture::begin(OTHER, "other", 0, 0), EdgeId(4));
         for _ in 0..2 {
             inquiry.ask(other, commit, &mut votes, &mut outbox);
         }
         assert_eq!((asked(&outbox), inquiry.len()), (1, 1));
         inquiry.went(EdgeId(4), &mut votes);
-        inquiry.found((OTHER, "other"), EdgeId(5));
+        inquiry.found(&fixture::begin(OTHER, "other", 0, 0), EdgeId(5));
         inquiry.ask(other, commit, &mut votes, &mut outbox);
         assert_eq!((asked(&outbox), inquiry.len()), (2, 1));
     }
@@ -319,9 +366,12 @@ mod tests {
     #[test]
     fn an_edge_stands_for_one_home_however_many_it_names() {
         let mut inquiry = Inquiry::new(MemberId(1), &[]);
-        inquiry.found((OTHER, "other"), EdgeId(4));
+        inquiry.found(&fixture::begin(OTHER, "other", 0, 0), EdgeId(4));
         for home in 0..3 * OTHER_HOMES_MAX as u32 {
-            inquiry.found((HomeId(100 + home), "other"), EdgeId(5));
+            inquiry.found(
+                &fixture::begin(HomeId(100 + home), "other", 0, 0),
+                EdgeId(5),
+            );
         }
         assert_eq!(inquiry.others.len(), 2);
         assert_eq!(inquiry.others.get(&OTHER), Some(&EdgeId(4)));
@@ -331,11 +381,14 @@ mod tests {
     fn there_are_ways_to_so_many_homes() {
         let mut inquiry = Inquiry::new(MemberId(1), &[]);
         for home in 0..=OTHER_HOMES_MAX as u32 {
-            inquiry.found((HomeId(100 + home), "other"), EdgeId(u64::from(home)));
+            inquiry.found(
+                &fixture::begin(HomeId(100 + home), "other", 0, 0),
+                EdgeId(u64::from(home)),
+            );
         }
         assert_eq!(inquiry.others.len(), OTHER_HOMES_MAX);
         // A home that is known may come by another edge.
-        inquiry.found((HomeId(100), "other"), EdgeId(1_000));
+        inquiry.found(&fixture::begin(HomeId(100), "other", 0, 0), EdgeId(1_000));
         assert_eq!(inquiry.others.get(&HomeId(100)), Some(&EdgeId(1_000)));
     }
 
@@ -344,7 +397,7 @@ mod tests {
         let (mut votes, commit, other) = voted();
         let mut inquiry = Inquiry::new(MemberId(1), &[]);
         let mut outbox = Outbox::new();
-        inquiry.found((OTHER, "other"), EdgeId(4));
+        inquiry.found(&fixture::begin(OTHER, "other", 0, 0), EdgeId(4));
         inquiry.ask(other, commit, &mut votes, &mut outbox);
         let stamp = Stamp {
             clock: 5,
