@@ -11,8 +11,9 @@ use thorp_bench::figure::Figure;
 use thorp_cache::Cache;
 use thorp_model::{
     Action, Direction, Down, Draft, EdgeId, EntryNo, Epoch, Event, FetchResult, Generation, HomeId,
-    Image, ImageEdit, MemberId, Message, Millis, NodeKind, Now, Outbox, PageId, Peer, Place,
-    Position, RequestId, Slot, Stamp, StateMachine, Up, message,
+    Image, ImageEdit, Incarnation, LifeId, Mark, MemberId, Message, Millis, NodeKind, Now, Outbox,
+    PageId, Peer, Place, Point, Position, Receipt, ReceiptKey, RequestId, Slot, Stamp,
+    StateMachine, Up, Verdict, message,
 };
 use thorp_protocol::{Member, MemberAction, MemberCommand, MemberConfig, Request};
 
@@ -105,6 +106,21 @@ impl Village {
             silent_ms: 0,
             readers: Vec::new(),
             sites: Vec::new(),
+            receipt: Receipt::new(
+                HOME,
+                Incarnation::default(),
+                Point {
+                    life: LifeId {
+                        counter: 1,
+                        random: 1,
+                    },
+                    mark: Mark(1),
+                    position: Position(1),
+                    clock: 0,
+                },
+                &ReceiptKey::new([0; 32]),
+            ),
+            verdict: Verdict::Known,
         }));
         village
     }

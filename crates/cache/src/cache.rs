@@ -119,7 +119,7 @@ impl Cache {
         let mut writer = self.writer();
         let Writer { clock, homes } = &mut *writer;
         match (self.home(publish.home), homes.get_mut(&publish.home)) {
-            (Some(home), Some(Written { mark, old })) if publish.anew => {
+            (Some(home), Some(Written { mark, old })) if publish.history != home.history => {
                 let gaps = mark.gaps + 1;
                 self.end(&home, publish, *mark, old, clock);
                 *mark = self.begin(publish, gaps, clock);
@@ -211,6 +211,11 @@ impl Cache {
         })
     }
 
+    /// How often a home has gone back and its cache has begun anew (rule R9).
+    pub fn history(&self, home: HomeId) -> u64 {
+        self.homes.with(&home, |home| home.history).unwrap_or(0)
+    }
+
     /// The cache's position for a home; zero if it is not known.
     pub fn position(&self, home: HomeId) -> Position {
         self.standing(home).map(|s| s.position).unwrap_or_default()
@@ -271,7 +276,11 @@ impl Cache {
 
     /// Begins a home's cache: nobody sees it before it is whole. The stream was broken so often before.
     fn begin(&self, publish: &Publish, gaps: u64, clock: &mut Clock<Place>) -> Mark {
-        let home = Home::new(self.changes_remembered, mark_of(publish, 0, gaps));
+        let home = Home::new(
+            self.changes_remembered,
+            mark_of(publish, 0, gaps),
+            publish.history,
+        );
         push_changes(&home, publish);
         let mark = self.take_in(&home, gaps, publish, clock);
         self.homes.insert(publish.home, Arc::new(home), |_| ());

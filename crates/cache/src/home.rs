@@ -65,15 +65,18 @@ pub(crate) struct Home {
     /// By page key.
     pub(crate) pages: Table<u64, Cached>,
     pub(crate) old: OldImages,
+    /// How often the home had gone back when this began.
+    pub(crate) history: u64,
 }
 
 impl Home {
-    pub(crate) fn new(changes_remembered: usize, mark: Mark) -> Self {
+    pub(crate) fn new(changes_remembered: usize, mark: Mark, history: u64) -> Self {
         Home {
             changes: Ring::new(changes_remembered),
             marks: Marks::new(mark),
             pages: Table::new(),
             old: OldImages::new(),
+            history,
         }
     }
 

@@ -176,6 +176,11 @@ impl HomeReads {
         }
     }
 
+    /// In which history of the home it reads.
+    pub(crate) fn history(&self) -> u64 {
+        self.home.history
+    }
+
     /// Forgets the transaction; keeps the room for the next.
     pub(crate) fn clear(&mut self) {
         self.pages.clear();

@@ -51,7 +51,7 @@ fn at(position: u64) -> Publish {
         watermark: Stamp::default(),
         heard: Millis(position),
         missed: None,
-        anew: false,
+        history: 0,
     }
 }
 

@@ -139,6 +139,13 @@ impl ReadSet {
             .map(|read_point| read_point.position)
     }
 
+    /// In which history of a home it has read; of a home where nothing was read, the cache's (rule R9).
+    pub fn history(&self, cache: &Cache, home: HomeId) -> u64 {
+        let read = |reads: &&HomeReads| reads.id == home && !reads.pages.is_empty();
+        let reads = self.homes.iter().find(read);
+        reads.map_or_else(|| cache.history(home), HomeReads::history)
+    }
+
     /// The same with what rule 5 looks at. [`thorp_model::snapshot::place`] takes the read points of all homes, and gives
     /// the serialization point of a transaction that only read.
     pub fn read_point(&mut self, cache: &Cache, home: HomeId) -> Result<ReadPoint, Doomed> {

@@ -290,6 +290,7 @@ impl Reader {
                 assert!(!self.only_reads, "who only reads stays behind");
                 ends.outrun += 1;
             }
+            Doomed::WentBack(home) => panic!("home {home} never goes back here"),
             Doomed::Behind(_) => {
                 assert!(!self.only_reads, "it does not write");
                 ends.refused += 1;

@@ -245,6 +245,49 @@ fn a_broken_stream_dooms_who_read_what_changed_and_nobody_else() {
     assert_eq!(cache.pages(), 2);
 }
 
+/// Rule R9.
+#[test]
+fn what_was_read_at_a_home_that_went_back_is_doomed_and_the_cache_begins_anew() {
+    let (cache, mut set, mut reader) = (two_pages(), ReadSet::new(), ReadSet::new());
+    let (mut idle, mut fresh, mut behind) = (ReadSet::new(), ReadSet::new(), ReadSet::new());
+    reader.only_reads();
+    behind.only_reads();
+    for set in [&mut set, &mut reader, &mut idle, &mut behind] {
+        assert_eq!(read(set, &cache, 1, 0), Ok(100));
+    }
+    idle.finish(&cache);
+    cache.publish(&changes(11, 1, &[0], &[110]));
+    assert_eq!(evidence(&mut behind, &cache), Ok(10));
+    let watching = cache.now(HOME);
+    let gone = Publish {
+        images: vec![(page(1), None), (page(2), None)],
+        missed: Some(Vec::new()),
+        history: 1,
+        ..at(4)
+    };
+    cache.publish(&gone);
+    assert_eq!((cache.position(HOME), cache.pages()), (Position(4), 0));
+    assert_eq!(cache.bytes(), 0, "also of old images");
+    let went_back = Err(Doomed::WentBack(HOME));
+    for set in [&mut set, &mut reader, &mut behind] {
+        assert_eq!(evidence(set, &cache), went_back);
+        assert_eq!(read(set, &cache, 2, 0), doomed(Doomed::WentBack(HOME)));
+        set.finish(&cache);
+    }
+    assert!(cache.changes_since(HOME, watching).lost);
+    // Whoever begins now sees the home as it is, also in a set that was used before.
+    assert_eq!(cache.history(HOME), 1);
+    let later = Publish {
+        history: 1,
+        ..arrives(5, 1, image(5, &[7]))
+    };
+    cache.publish(&later);
+    for set in [&mut set, &mut idle, &mut fresh] {
+        assert_eq!(read(set, &cache, 1, 0), Ok(7));
+        assert_eq!(evidence(set, &cache), Ok(5));
+    }
+}
+
 #[test]
 fn what_is_no_longer_remembered_counts_as_changed() {
     let (cache, mut early, mut idle) = (two_pages(), ReadSet::new(), ReadSet::new());

@@ -28,9 +28,9 @@ pub struct Publish {
     /// (rule 13): the pages that changed meanwhile, it is not told how. Of pages
     /// that are not cached nothing is known: whoever watches has missed something.
     pub missed: Option<Vec<PageId>>,
-    /// The home has gone back in time, and all that the cache has of it is void: the cache begins anew with this.
-    /// Whoever has read there is doomed (rule R9).
-    pub anew: bool,
+    /// How often the home has gone back in time, and all that the cache had of it was void. With another number than
+    /// before the cache begins anew, and whoever has read there is doomed (rule R9).
+    pub history: u64,
 }
 
 /// Own values that are shown before they are delivered: the vcache of rule 3.

@@ -54,6 +54,8 @@ pub enum Wait {
 pub struct CommitCall {
     /// What it did at each home; not empty.
     pub parts: Vec<Part>,
+    /// In which history of its home each part was read (rule R9).
+    pub histories: Vec<u64>,
     /// The commits that it depends on (rules 4 and 14).
     pub depends_on: Vec<(HomeId, CommitId)>,
     /// The highest stamp that it saw, or that its program did before (rule 5).
@@ -311,15 +313,17 @@ impl Commit {
 
     fn send<R>(&mut self, tx: &mut Transaction<R>, world: &World<'_>) -> Result<Step, Stop> {
         let none = HashMap::new();
-        let mut parts = Vec::new();
+        let (mut parts, mut histories) = (Vec::new(), Vec::new());
         for home in &self.homes {
             let staged = self.staged.get(home).unwrap_or(&none);
             let writes = tx.page_writes(*home, staged);
+            histories.push(tx.history(world.cache, *home));
             parts.push(tx.part(world.cache, *home, writes)?);
         }
         self.stage = Stage::Sent(None);
         Ok(Step::Send(CommitCall {
             parts,
+            histories,
             depends_on: tx.depends_on().to_vec(),
             after: tx.after(),
         }))
@@ -374,6 +378,7 @@ impl Commit {
         let mut calls = Vec::new();
         for home in &validation.asked {
             calls.push(CommitCall {
+                histories: vec![tx.history(world.cache, *home)],
                 parts: vec![tx.part(world.cache, *home, Vec::new())?],
                 depends_on: validation.depends_on.clone(),
                 after: validation.after,

@@ -182,7 +182,7 @@ pub(crate) fn at(home: HomeId, position: u64) -> Publish {
         watermark: stamp(position),
         heard: Millis(position),
         missed: None,
-        anew: false,
+        history: 0,
     }
 }
 

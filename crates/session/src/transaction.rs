@@ -365,6 +365,11 @@ impl<R> Transaction<R> {
         Ok(self.reads.read_point(cache, home)?)
     }
 
+    /// In which history of a home it has read (rule R9).
+    pub fn history(&self, cache: &Cache, home: HomeId) -> u64 {
+        self.reads.history(cache, home)
+    }
+
     /// What its request carries to a home, with these writes.
     pub fn part(
         &mut self,

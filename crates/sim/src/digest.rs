@@ -100,9 +100,9 @@ impl Digest {
             watermark,
             heard,
             missed,
-            anew,
+            history,
         } = publish;
-        self.value(&(34u8, home, position, watermark, heard, anew));
+        self.value(&(34u8, home, position, watermark, heard, history));
         self.overlay(overlay);
         self.slots(touched);
         self.value(&(evicted, missed));

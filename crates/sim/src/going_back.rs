@@ -7,7 +7,7 @@ use thorp_model::HomeId;
 use thorp_protocol::OtherHistory;
 
 /// A home has met another history of itself.
-pub fn closed(world: &mut World, no: NodeNo, met: &OtherHistory) -> Checked {
+pub(crate) fn closed(world: &mut World, no: NodeNo, met: &OtherHistory) -> Checked {
     demand!(
         false,
         "history",
@@ -18,7 +18,7 @@ pub fn closed(world: &mut World, no: NodeNo, met: &OtherHistory) -> Checked {
 }
 
 /// A member has forgotten what it held of a home.
-pub fn forgotten(world: &mut World, no: NodeNo, home: HomeId) -> Checked {
+pub(crate) fn forgotten(world: &mut World, no: NodeNo, home: HomeId) -> Checked {
     demand!(
         false,
         "history",

@@ -20,6 +20,8 @@ pub struct Asked {
     pub member: MemberId,
     /// What it did.
     pub parts: Vec<Part>,
+    /// In which history of its home each part was read (rule R9).
+    pub histories: Vec<u64>,
     /// What it saw.
     pub seen: Seen,
     /// What had been acknowledged to anybody when it began.

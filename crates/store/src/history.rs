@@ -221,7 +221,7 @@ mod tests {
         ] {
             let mut history = history.clone();
             history.prove(&evidence);
-            assert_eq!(history.closed(), Some(why));
+            assert_eq!(history.closed(), Some(why.clone()));
             history.prove(&good);
             assert_eq!(history.closed(), Some(why), "it stays closed");
         }

@@ -18,7 +18,7 @@ use std::ops::Bound;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use thorp_model::limits::KEY_BYTES_MAX;
-use thorp_model::records::{self, NextRecord};
+use thorp_model::records;
 use thorp_model::{
     Batch, Closed, Engine, Incarnation, LifeEnd, LifeId, Mark, Op, Purpose, Reader, ReceiptKey,
     Scan, StorageError, Table,

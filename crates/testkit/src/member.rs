@@ -209,6 +209,7 @@ impl MemberNode {
         };
         let request = Request::Commit {
             parts: vec![part],
+            histories: vec![0],
             depends_on: vec![],
             after,
             early: false,

@@ -322,7 +322,9 @@ impl StillVillage {
                     self.answers.insert((no, ticket), answer);
                 }
                 // Nothing goes wrong here, and the members' page caches are not what is measured.
-                Action::Role(Wanted::Member(_)) | Action::Close(..) | Action::Note(_) => {}
+                Action::Role(Wanted::Member(_) | Wanted::Home(HomeAction::Close(_)))
+                | Action::Close(..)
+                | Action::Note(_) => {}
             }
         }
         Ok(())
@@ -431,6 +433,7 @@ impl StillVillage {
         }];
         let ask = Request::Commit {
             parts,
+            histories: vec![0],
             depends_on: Vec::new(),
             after: Stamp::default(),
             early: false,

@@ -53,7 +53,7 @@ pub(crate) fn at(position: u64) -> Publish {
         watermark: stamp(position),
         heard: Millis(position),
         missed: None,
-        anew: false,
+        history: 0,
     }
 }
 

@@ -157,7 +157,7 @@ mod tests {
             watermark: Stamp::default(),
             heard: Millis(1),
             missed: None,
-            anew: false,
+            history: 0,
         }
     }
 

@@ -12,7 +12,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
-use thorp_model::{CallRequest, CallResponse, CommitId, HomeId, Part, Place, RequestId, Stamp};
+use thorp_model::{CallRequest, CallResponse, HomeId, Place, RequestId};
 use thorp_protocol::{Request, Source};
 use thorp_session::CommitCall;
 use tokio::sync::{oneshot, watch};
@@ -126,20 +126,13 @@ impl Requests {
     pub(crate) fn commit(
         self: &Arc<Self>,
         kind: RequestKind,
-        parts: Vec<Part>,
+        call: CommitCall,
         staged: Vec<Arc<StagedTokens>>,
-        (depends_on, after): (Vec<(HomeId, CommitId)>, Stamp),
         due: Instant,
     ) -> Result<RequestFuture> {
-        let request = Request::Commit {
-            parts,
-            depends_on,
-            after,
-            early: false,
-        };
         let future = self.begin(kind, due);
         self.pending.hold(future.id, staged);
-        self.send(future, request)
+        self.send(future, request_of(call, false))
     }
 
     /// Sends a commit whose program goes on as soon as the page cache shows it (rule 14).
@@ -149,16 +142,10 @@ impl Requests {
         early: EarlyCommit,
         due: Instant,
     ) -> Result<RequestFuture> {
-        let request = Request::Commit {
-            parts: call.parts,
-            depends_on: call.depends_on,
-            after: call.after,
-            early: true,
-        };
         let mut future = self.begin(RequestKind::Commit(None), due);
         future.early = true;
         self.pending.hold_early(future.id, early);
-        self.send(future, request)
+        self.send(future, request_of(call, true))
     }
 
     // --- Waiting ---
@@ -228,6 +215,16 @@ impl Drop for RequestFuture {
     }
 }
 
+fn request_of(call: CommitCall, early: bool) -> Request {
+    Request::Commit {
+        parts: call.parts,
+        histories: call.histories,
+        depends_on: call.depends_on,
+        after: call.after,
+        early,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -237,8 +234,9 @@ mod tests {
         let requests = Arc::new(Requests::new(RequestSender::new(None)));
         let request = Request::Commit {
             parts: Vec::new(),
+            histories: Vec::new(),
             depends_on: Vec::new(),
-            after: Stamp::default(),
+            after: thorp_model::Stamp::default(),
             early: false,
         };
         for kind in [RequestKind::Commit(None), RequestKind::Response] {

@@ -22,7 +22,6 @@ impl Transaction {
         let only_reads = self.inner.writes().is_empty() && call.parts.len() > 1;
         let tokens = staged.iter().map(|staged| Arc::clone(&staged.tokens));
         let tokens = tokens.collect();
-        let seen = (call.depends_on, call.after);
         // Dropping the future does not stop the commit: its slots and values stay its own.
         self.in_doubt = true;
         let kind = match only_reads {
@@ -30,7 +29,7 @@ impl Transaction {
             false => RequestKind::Commit(None),
         };
         let requests = &self.shared.requests;
-        let result = match requests.commit(kind, call.parts, tokens, seen, due) {
+        let result = match requests.commit(kind, call, tokens, due) {
             Ok(wait) => self.answered(wait.await),
             Err(error) => Err(error),
         };
@@ -50,9 +49,8 @@ impl Transaction {
     ) -> Result<()> {
         let mut requests = Vec::new();
         for call in calls {
-            let (seen, kind) = ((call.depends_on, call.after), RequestKind::Validation(None));
-            let member = &self.shared.requests;
-            requests.push(member.commit(kind, call.parts, Vec::new(), seen, due)?);
+            let (kind, member) = (RequestKind::Validation(None), &self.shared.requests);
+            requests.push(member.commit(kind, call, Vec::new(), due)?);
         }
         for wait in requests {
             commit.ended(self.answered(wait.await).map_err(only_read)?);

@@ -67,6 +67,14 @@ impl Homes {
         claim.map(|claim| (home, claim)).into_iter().collect()
     }
 
+    /// A home that has gone back since a part was read there.
+    pub(super) fn left(&self, parts: &[Part], histories: &[u64]) -> Option<HomeId> {
+        let histories = histories.iter().copied().chain(core::iter::repeat(0));
+        let mut parts = parts.iter().map(|part| part.home).zip(histories);
+        let history = |home| self.get(home).map_or(0, |replica| replica.history);
+        parts.find_map(|(home, read)| (history(home) != read).then_some(home))
+    }
+
     /// The edge that a home's live stream comes down on.
     pub(super) fn edge(&self, home: HomeId) -> Option<EdgeId> {
         self.get(home)?.up.edge

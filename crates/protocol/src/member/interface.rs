@@ -53,6 +53,9 @@ pub enum Request {
     Commit {
         /// What it did at each home; not empty.
         parts: Vec<Part>,
+        /// In which history of its home each part was read, as in [`Publish::history`](thorp_model::Publish::history). A
+        /// home that has gone back since is sent nothing (rule R9).
+        histories: Vec<u64>,
         /// Commits whose values it read before they were delivered, each with the home where it
         /// did: they are its evidence for these (rules 4 and 14).
         depends_on: Vec<(HomeId, CommitId)>,
@@ -199,6 +202,7 @@ mod tests {
         };
         let commit = Request::Commit {
             parts: vec![],
+            histories: vec![],
             depends_on: vec![],
             after: Stamp::default(),
             early: false,

@@ -258,14 +258,16 @@ impl Member {
             }
             Request::Commit {
                 parts,
+                histories,
                 depends_on,
                 after,
                 early,
             } => {
                 let (depends_on, stamp) = self.homes.depends_on(&parts, &depends_on);
                 let seen = (after.max(stamp), early);
+                let left = self.homes.left(&parts, &histories);
                 let commit = InFlight::new(request_id, parts, depends_on, seen);
-                self.submitter().commit(commit, outbox);
+                self.submitter().commit(commit, left, outbox);
             }
             Request::Call { home, request } => {
                 let mut caller = self.caller();

@@ -34,6 +34,8 @@ pub(super) struct Replica {
     pub(super) signed_at: Option<Millis>,
     /// When the member signs anew for this home; none: when it has something for it.
     pub(super) signs_at: Option<Millis>,
+    /// How often the home has gone back, and this member has forgotten it (rule R9).
+    pub(super) history: u64,
     /// What is watched, and by which request of the program.
     pub(super) watches: BTreeMap<SegmentId, RequestId>,
 }
@@ -52,6 +54,7 @@ impl Replica {
             registering: false,
             signed_at: None,
             signs_at: None,
+            history: 0,
             watches: BTreeMap::new(),
         }
     }
@@ -84,7 +87,7 @@ impl Replica {
             watermark: self.up.watermark,
             heard: self.up.heard,
             missed: None,
-            anew: false,
+            history: self.history,
         }
     }
 
@@ -117,7 +120,6 @@ impl Replica {
         if !held {
             let mut publish = self.publish();
             publish.missed = (!is_first).then(Vec::new);
-            publish.anew = forgets;
             publish.images = forgotten.into_iter().map(|page| (page, None)).collect();
             outbox.act(MemberAction::Publish(publish));
         }
@@ -130,6 +132,7 @@ impl Replica {
     fn forget(&mut self, outbox: &mut Outbox) -> Vec<PageId> {
         outbox.note(Note::Forgot);
         outbox.act(MemberAction::WentBack(self.up.home));
+        self.history += 1;
         self.up.forget();
         self.resync.clear();
         self.is_forgotten();

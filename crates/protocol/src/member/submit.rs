@@ -28,15 +28,24 @@ pub(super) struct Submitter<'a> {
 }
 
 impl Submitter<'_> {
-    /// Takes a commit of the program, or refuses it at once.
-    pub(super) fn commit(&mut self, mut commit: InFlight, outbox: &mut Outbox) {
+    /// Takes a commit of the program, or refuses it at once; also if one of its homes has gone back since it read there.
+    pub(super) fn commit(
+        &mut self,
+        mut commit: InFlight,
+        left: Option<HomeId>,
+        outbox: &mut Outbox,
+    ) {
         let id = self.commits.next_id();
-        if let Err(refusal) = self.commits.may_commit(&commit) {
+        let may_go = match left {
+            Some(_) => Err(Refusal::WentBack),
+            None => self.commits.may_commit(&commit),
+        };
+        if let Err(refusal) = may_go {
             if matches!(refusal, Refusal::Busy { .. }) {
                 outbox.note(Note::RefusedBusy);
             }
             let outcome = Outcome::Refused(refusal);
-            let told = Response::Outcome(id, outcome, None);
+            let told = Response::Outcome(id, outcome, left);
             return commit
                 .request_id
                 .into_iter()

@@ -12,7 +12,7 @@ use thorp_model::{
     Action, CallError, CallId, CallRequest, CallResponse, CommitId, Direction, Down, EdgeId, Event,
     Generation, HomeId, MemberId, Message, Millis, NewValue, NodeKind, Now, Outcome, PageId,
     PageWrites, Part, Peer, Place, Position, Refusal, Registration, RequestId, SegmentId, Slot,
-    Stamp, StateMachine, Up, WriteOp, codec, message,
+    Stamp, StateMachine, Up, Verdict, WriteOp, codec, message,
 };
 
 const HOME: HomeId = HomeId(1);
@@ -62,6 +62,11 @@ impl Village {
     }
 
     fn begin_at(&mut self, home: HomeId, edge: EdgeId) {
+        self.connect(edge);
+        self.stream_on(home, edge);
+    }
+
+    fn connect(&mut self, edge: EdgeId) {
         self.tell(Event::Connected {
             edge,
             direction: Direction::Up,
@@ -72,7 +77,6 @@ impl Village {
                 is_operator: false,
             },
         });
-        self.stream_on(home, edge);
     }
 
     fn stream_on(&mut self, home: HomeId, edge: EdgeId) {
@@ -177,6 +181,7 @@ impl Village {
         });
         let ask = Request::Commit {
             parts: parts.collect(),
+            histories: alloc::vec![0; at.len()],
             depends_on: Vec::new(),
             after: Stamp::default(),
             early: false,
@@ -574,4 +579,39 @@ fn requests_that_wait_for_a_page_are_bounded_and_asking_ahead_is_not_waiting() {
     village.ask(max, Request::Fetch(place));
     assert_eq!(village.answers, [(RequestId(max), Response::Busy)]);
     assert_eq!(village.size("waiting"), WAITING_PER_PAGE_MAX);
+}
+
+/// Rule R9, trap R20: a program thread sends a commit while the member learns that the home has gone back.
+#[test]
+fn what_was_read_in_a_history_that_is_left_is_not_sent() {
+    let mut village = Village::new();
+    let left = |number| Request::Commit {
+        parts: Vec::from([part(9)]),
+        histories: Vec::from([number]),
+        depends_on: Vec::new(),
+        after: Stamp::default(),
+        early: false,
+    };
+    village.sent.clear();
+    village.tell(Event::Disconnected { edge: village.edge });
+    village.edge = village.edge.next();
+    village.connect(village.edge);
+    let mut begin = fixture::begin(HOME, "h", 9, 1);
+    begin.verdict = Verdict::Forget;
+    village.down(Down::Begin(begin));
+    village.ask(2, left(0));
+    village.answer();
+    assert_eq!(village.commits_sent(), 0);
+    let went_back = |(id, answer): &(RequestId, Response)| {
+        let refused = Outcome::Refused(Refusal::WentBack);
+        *id == RequestId(2)
+            && matches!(answer, Response::Outcome(_, outcome, _) if *outcome == refused)
+    };
+    assert!(
+        village.answers.iter().any(went_back),
+        "{:?}",
+        village.answers
+    );
+    village.ask(3, left(1));
+    assert_eq!(village.commits_sent(), 1);
 }

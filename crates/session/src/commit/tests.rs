@@ -127,6 +127,7 @@ fn nine() -> NewValue {
 /// A call of what depends on no other commit.
 fn call(parts: Vec<Part>, after: u64) -> CommitCall {
     CommitCall {
+        histories: vec![0; parts.len()],
         parts,
         depends_on: Vec::new(),
         after: stamp(after),

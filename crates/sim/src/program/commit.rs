@@ -123,6 +123,7 @@ impl Session {
             writes: transaction.after.clone(),
             member: context.member,
             parts,
+            histories: call.histories,
             seen: transaction.seen.clone(),
             acknowledged: transaction.acknowledged.clone(),
             wrong,
@@ -155,6 +156,7 @@ impl Session {
             writes: Written::new(),
             member,
             parts: call.parts.clone(),
+            histories: call.histories,
             seen,
             acknowledged: transaction.acknowledged.clone(),
             wrong: false,
@@ -180,6 +182,7 @@ impl Session {
     ) -> (Rc<Asked>, Request) {
         let ask = Request::Commit {
             parts: asked.parts.clone(),
+            histories: asked.histories.clone(),
             depends_on: asked.depends_on.clone(),
             after: asked.after,
             early,

@@ -351,6 +351,7 @@ impl Transaction {
                     self.ended = Some(String::from("waits for its outcome"));
                     return Ok(Next::Asks(Request::Commit {
                         parts: call.parts,
+                        histories: call.histories,
                         depends_on: call.depends_on,
                         after: call.after,
                         early,
