@@ -291,7 +291,7 @@ mod tests {
             heard: Millis(0),
             gaps: 0,
         };
-        let home = Home::new(8, first);
+        let home = Home::new(8, first, 0);
         change(&home, page, version);
         home
     }

@@ -29,7 +29,7 @@ impl OutOfReach {
             ParentState::Connected(_) => return None,
             ParentState::Dialing => (0, "no answer yet".to_owned()),
             ParentState::Unwanted => (0, "not connected at present".to_owned()),
-            ParentState::Lost { since, why } => (now().mono.since(since), why),
+            ParentState::Lost { since, why, .. } => (now().mono.since(since), why),
         };
         Some(OutOfReach {
             name: Some(parent.name).filter(|name| !name.is_empty()),
@@ -38,6 +38,20 @@ impl OutOfReach {
             why,
         })
     }
+}
+
+/// Why all parents turn a node away, if they do: each has answered, and said no. Waiting does not help then.
+pub(crate) fn refusal(parents: &[ParentStatus]) -> Option<String> {
+    let why = |parent: &ParentStatus| match &parent.state {
+        ParentState::Lost {
+            why,
+            is_refused: true,
+            ..
+        } => Some(why.clone()),
+        _ => None,
+    };
+    let why: Vec<String> = parents.iter().map(why).collect::<Option<_>>()?;
+    (!why.is_empty()).then(|| why.join("; "))
 }
 
 impl fmt::Display for OutOfReach {

@@ -498,7 +498,7 @@ fn parent(parent: ParentStatus, edges: &[EdgeStatus]) -> ParentLine {
     };
     match parent.state {
         ParentState::Dialing | ParentState::Unwanted => {}
-        ParentState::Lost { since, why } => {
+        ParentState::Lost { since, why, .. } => {
             line.lost_for_s = Some(now().mono.since(since) / 1000);
             line.why = Some(why);
         }

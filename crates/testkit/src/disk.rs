@@ -29,6 +29,8 @@ struct State {
     is_lost: bool,
     /// Marks of which the home has not heard.
     waiting: Vec<Mark>,
+    /// The last mark that was written.
+    written: Mark,
 }
 
 impl Disk {
@@ -86,6 +88,11 @@ impl Disk {
         *self.state() = State::default();
     }
 
+    /// The last mark of this life that was written.
+    pub(crate) fn written(&self) -> Mark {
+        self.state().written
+    }
+
     /// How many records a table has.
     pub(crate) fn records(&self, table: Table) -> usize {
         let mut count = 0;
@@ -99,6 +106,9 @@ impl Disk {
 
     fn synced(&self, mark: Mark, home: &Handle<Home>) {
         let mut state = self.state();
+        if !state.is_lost {
+            state.written = mark;
+        }
         if state.is_held {
             state.waiting.push(mark);
         } else {

@@ -393,12 +393,16 @@ impl Keeper {
             let mut first = Outbox::new();
             let opened = Home::open(self.config.clone(), self.disk.engine(), now(), &mut first);
             let mut home = opened.unwrap();
+            let (begun, end_of_last) = home.life();
+            self.config.history.lives.begin(begun, end_of_last);
             let mut world = HomeWorld::new(Arc::clone(&self.disk), self.handle.clone());
             self.lives.begin();
             let life = self.driver.run(&mut home, &mut world, first, pending());
             life.await;
             // What it wrote gets to the disk before the next life reads it.
             drop(world);
+            self.config.history.mark = self.disk.written();
+            self.config.history.random += 1;
             self.disk.forget();
             self.lives.end();
             if self.starts.recv().await.is_none() {

@@ -1,6 +1,7 @@
 //! The homes that a member knows, and whether they can be reached.
 
 use super::requests::Requests;
+use crate::limits::RETRY_PAUSE;
 use crate::lock::lock;
 use crate::{Error, Result};
 use std::sync::{Arc, Mutex};
@@ -107,7 +108,7 @@ impl Homes {
         lock(&self.known).iter().any(|home| home.edge.is_some())
     }
 
-    /// Waits until a home's stream is live.
+    /// Waits until a home's stream is live; not where this member is turned away.
     pub(crate) async fn reach(
         &self,
         home: HomeId,
@@ -120,11 +121,29 @@ impl Homes {
             if self.is_live(home) {
                 return Ok(());
             }
-            if !requests.changed(&mut changes, due).await? {
-                let name = self.name(home).unwrap_or_else(|| format!("#{home}"));
+            self.check_refused(home, requests)?;
+            let next = due.min(Instant::now() + RETRY_PAUSE);
+            if !requests.changed(&mut changes, next).await? && next == due {
+                let name = self.name_for_people(home);
                 return Err(Error::unreachable(format!("home {name} cannot be reached")));
             }
         }
+    }
+
+    /// A home that is closed says so, and so does one that knows a certificate as revoked: it is in vain to wait for it.
+    pub(crate) fn check_refused(&self, home: HomeId, requests: &Requests) -> Result<()> {
+        match requests.sender.refusal().filter(|_| !self.is_live(home)) {
+            None => Ok(()),
+            Some(why) => {
+                let name = self.name_for_people(home);
+                let words = format!("home {name} cannot be reached: {why}");
+                Err(Error::unreachable(words))
+            }
+        }
+    }
+
+    fn name_for_people(&self, home: HomeId) -> String {
+        self.name(home).unwrap_or_else(|| format!("#{home}"))
     }
 
     /// Tells when anything of this changes.

@@ -9,6 +9,7 @@ use super::worker::{Stopped, Worker};
 use crate::due::due_after;
 use crate::embedded_site::EmbeddedSite;
 use crate::limits::{LEAVING_LOOK, RETRY_PAUSE};
+use crate::reach::refusal;
 use crate::status::SiteStatus;
 use crate::{Error, JoinConfig, JoinError, OutOfReach, Result};
 use std::sync::Arc;
@@ -113,7 +114,8 @@ impl MemberRuntime {
                     return Ok(());
                 }
             }
-            if Instant::now() >= due {
+            let is_refused = refusal(&parents).is_some() && self.embedded_site.is_none();
+            if Instant::now() >= due || is_refused {
                 return match answers > 0 && !is_alone {
                     true => Ok(()),
                     false => Err(JoinError::Unreachable(self.why())),

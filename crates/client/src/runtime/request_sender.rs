@@ -1,6 +1,7 @@
 //! How requests enter the loop of the member.
 
 use crate::limits::RETRY_PAUSE;
+use crate::reach::refusal;
 use crate::{Error, Result};
 use std::sync::atomic::{AtomicU64, Ordering};
 use thorp_model::RequestId;
@@ -25,6 +26,11 @@ impl RequestSender {
 
     pub(crate) fn handle(&self) -> Option<&Handle<Member>> {
         self.handle.as_ref()
+    }
+
+    /// Why the sites and homes of this member turn it away, if all do.
+    pub(crate) fn refusal(&self) -> Option<String> {
+        refusal(&self.handle.as_ref()?.parents())
     }
 
     /// An id that no other request has.

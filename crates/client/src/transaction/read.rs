@@ -201,6 +201,8 @@ impl Transaction {
 
     pub(super) async fn fetch(&mut self, place: Place, due: Instant) -> Result<()> {
         self.check_went_back(place.home)?;
+        let homes = &self.shared.homes;
+        homes.check_refused(place.home, &self.shared.requests)?;
         let since = Instant::now();
         // What is waited for goes first.
         let wait = self.shared.requests.fetch(place, due);

@@ -140,7 +140,13 @@ pub(super) fn answered(shared: &Shared, completion: Completion) -> Result<Ended>
             })
         }
         Outcome::Refused(Refusal::Busy { retry_after_ms }) => Ok(Ended::Busy(retry_after_ms)),
-        Outcome::Refused(refusal) => Err(refusal.into()),
+        Outcome::Refused(refusal) => {
+            if let (Refusal::WentBack, Some(home)) = (&refusal, by) {
+                // The program learns it by this.
+                shared.session.take_went_back(home);
+            }
+            Err(refusal.into())
+        }
     }
 }
 

@@ -142,7 +142,7 @@ impl Dialer {
                 }
                 Err(Refused { words, kind }) => {
                     self.say(&words, kind, &mut said);
-                    self.lost(&words);
+                    self.lost(&words, kind == Some(ErrorKind::Refused));
                 }
             }
             tokio::time::sleep(backoff.failed()).await;
@@ -232,11 +232,11 @@ impl Dialer {
         self.heeded = self.heeded.max(end.wanted);
         match self.parent.on_demand {
             true => self.shared.set_parent(self.index, ParentState::Unwanted),
-            false => self.lost(end.why.as_deref().unwrap_or("the connection ended")),
+            false => self.lost(end.why.as_deref().unwrap_or("the connection ended"), false),
         }
     }
 
-    fn lost(&self, why: &str) {
+    fn lost(&self, why: &str, is_refused: bool) {
         // What was wrong may change; since when stays.
         let known = self.shared.parents().into_iter().nth(self.index);
         let since = match known.map(|parent| parent.state) {
@@ -244,8 +244,12 @@ impl Dialer {
             _ => now().mono,
         };
         let why = why.to_owned();
-        self.shared
-            .set_parent(self.index, ParentState::Lost { since, why });
+        let lost = ParentState::Lost {
+            since,
+            why,
+            is_refused,
+        };
+        self.shared.set_parent(self.index, lost);
     }
 
     /// Says what went wrong once, not at every try.

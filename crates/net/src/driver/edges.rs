@@ -63,6 +63,8 @@ pub enum ParentState {
         since: Millis,
         /// For people.
         why: String,
+        /// Whether the parent answered, and said no: it will until a person does something.
+        is_refused: bool,
     },
 }
 

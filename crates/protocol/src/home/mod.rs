@@ -360,8 +360,9 @@ impl Home {
             Some((_, claim)) => self.judge(&peer.name, claim, outbox),
             None => Some(Verdict::Known),
         };
-        if let Some(verdict) = verdict {
-            self.begin(now, edge, &peer, verdict, outbox);
+        match verdict {
+            Some(verdict) => self.begin(now, edge, &peer, verdict, outbox),
+            None => self.end_edge(edge, IS_CLOSED, outbox),
         }
     }
 
