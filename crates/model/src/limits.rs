@@ -85,6 +85,9 @@ pub const REPORTED_NAME_BYTES_MAX: usize = 200;
 /// Pairs of name and segment that a parent counts denials of, between two reports (rule R8).
 pub const DENIALS_MAX: usize = 64;
 
+/// Names of which a home knows apart what they took of the room that it keeps back on a full store (rule R7).
+pub const ROOM_NAMES_MAX: usize = 1024;
+
 /// Segments of one home.
 pub const SEGMENTS_MAX: usize = 65_536;
 /// Lives that a home knows of its own history (rule R9). A claim that rests on an older one makes its child forget.

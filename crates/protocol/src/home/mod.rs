@@ -20,6 +20,7 @@
 //! | `outcomes` | outcomes and registrations: exactly once (rule 11) |
 //! | `delegations` | by which sites the requests of a member may come (rule R2) |
 //! | `serve`, `resync`, `calls` | what children ask for |
+//! | `founding` | how a segment begins, and the home's own records |
 //! | `delivery` | what the children are sent when it is durable |
 //! | `housekeeping` | the home's own batches: installations and removals |
 
@@ -33,6 +34,7 @@ mod config;
 mod delegations;
 mod delivery;
 mod drift;
+mod founding;
 mod groups;
 mod housekeeping;
 mod interface;
@@ -65,6 +67,7 @@ use crate::home::calls::{Caller, Calls};
 use crate::home::commit::parking::{Parked, Parking};
 use crate::home::commit::pipeline::Pipeline;
 use crate::home::delivery::Delivery;
+use crate::home::founding::Founding;
 use crate::home::housekeeping::Housekeeping;
 use crate::home::log::Log;
 use crate::home::log::queue::OnDurable;
@@ -201,7 +204,7 @@ impl Home {
             config,
         };
         if begins_closed {
-            home.calls(None).found_closed_lists(now, outbox)?;
+            home.founding().found_closed_lists(now, outbox)?;
         }
         Ok(home)
     }
@@ -214,7 +217,7 @@ impl Home {
                 self.log.set_space(has_space);
                 self.decisions().carry_out_waiting(now, outbox);
             }
-            HomeCommand::Space { free, as_of } => self.log.report_space(free, as_of),
+            HomeCommand::Space { free, room, as_of } => self.log.report_space(free, room, as_of),
         }
     }
 
@@ -453,7 +456,7 @@ impl Home {
             self.tables.audit.note(occasion, count);
         }
         if self.tables.audit.is_due() && !self.log.is_busy() {
-            self.calls(None).write_audit(now, outbox);
+            self.founding().write_audit(now, outbox);
         }
     }
 
@@ -626,6 +629,7 @@ impl Home {
         self.delivery().send_due(outbox);
         let durable = self.log.durable_mark();
         self.installer.made_durable(durable, &mut self.tables.pages);
+        self.log.installed(self.installer.installed());
         let gone = self.remover.made_durable(durable);
         if let Some(segment) = gone {
             self.tables.segments.end_removal(segment);
@@ -739,6 +743,13 @@ impl Home {
             log: &mut self.log,
             tables: &mut self.tables,
             remover: &mut self.remover,
+        }
+    }
+
+    fn founding(&mut self) -> Founding<'_> {
+        Founding {
+            log: &mut self.log,
+            tables: &mut self.tables,
         }
     }
 
