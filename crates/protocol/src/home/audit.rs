@@ -274,10 +274,14 @@ mod tests {
         audit.note(denied("ben").brought_by(Some(NameId::of("office"))), 1);
         audit.note(changed, 1);
         let mut asked = Vec::new();
-        let records = audit.take(AT, |_| None, |payer| {
-            asked.push(payer);
-            asked.len() == 1
-        });
+        let records = audit.take(
+            AT,
+            |_| None,
+            |payer| {
+                asked.push(payer);
+                asked.len() == 1
+            },
+        );
         assert_eq!(records.len(), 1);
         assert_eq!(records[0].event, AuditEvent::RightsChanged);
         let payers = ["anna", "office", "anna"].map(NameId::of);

@@ -190,7 +190,10 @@ impl Calls<'_> {
             Some(registration) => registration,
             None => {
                 let demand = REGISTRATION;
-                let bill = self.log.bill(member.name(), demand).ok_or(CallError::Full)?;
+                let bill = self
+                    .log
+                    .bill(member.name(), demand)
+                    .ok_or(CallError::Full)?;
                 let registration = self.register_new(member, &mut ops, outbox)?;
                 purpose = self.log.pay(&bill, None, purpose, outbox);
                 registration

@@ -301,7 +301,14 @@ impl Tables {
         outbox: &mut Outbox,
     ) {
         let bill = log.has_space().then(Bill::default);
-        self.end_refused(edge, whose, (refusal, Vec::new()), bill.as_ref(), log, outbox);
+        self.end_refused(
+            edge,
+            whose,
+            (refusal, Vec::new()),
+            bill.as_ref(),
+            log,
+            outbox,
+        );
     }
 
     /// Ends an id, if somebody pays for the record of that.

@@ -125,7 +125,10 @@ impl Applier<'_> {
             _ => None,
         };
         let copies = if is_list(object) { 2 } else { 1 };
-        self.effects.freed = self.effects.freed.saturating_add(copies * bytes_of(content));
+        self.effects.freed = self
+            .effects
+            .freed
+            .saturating_add(copies * bytes_of(content));
         let change = match op {
             WriteOp::Patch {
                 generation,

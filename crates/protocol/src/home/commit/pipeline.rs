@@ -49,7 +49,7 @@ impl Pipeline<'_> {
         if self.has_ended(now, edge, whose, outbox) {
             return;
         }
-        let judged = self.judge(&parked, outbox).and_then(|effects| {
+        let judged = self.judge(now, &parked, outbox).and_then(|effects| {
             if !request.with.is_empty() {
                 self.make_space(now, request, &effects, outbox)?;
             }
@@ -154,7 +154,7 @@ impl Pipeline<'_> {
         Ok(())
     }
 
-    fn judge(&mut self, parked: &Parked, outbox: &mut Outbox) -> Result<Effects, NotNow> {
+    fn judge(&mut self, now: Now, parked: &Parked, outbox: &mut Outbox) -> Result<Effects, NotNow> {
         let Parked { who, request, .. } = parked;
         if self.log.is_busy() {
             return Err(NotNow::Refused(Refusal::busy()));
@@ -181,7 +181,7 @@ impl Pipeline<'_> {
         let named = self.dependencies().positions(request)?;
         let votes = &self.tables.votes;
         votes.check_participants(request, self.other_homes)?;
-        votes.check_space(request, self.config.votes_bytes_max)?;
+        votes.check_space(request, self.config.votes_bytes_max, now.mono)?;
         // A commit that conflicts with a vote in doubt never waits (trap 14).
         if votes.conflict(&self.tables.locks_of(part)) {
             return Err(NotNow::Refused(Refusal::InDoubt));
@@ -227,7 +227,9 @@ impl Pipeline<'_> {
         let (bytes, ops) = weight([effects]);
         // The home stores a copy of each list.
         let copies = space_estimate::charge(2 * lists, 0);
-        let grown = copies.saturating_add(OUTCOME_BYTES).saturating_sub(effects.freed);
+        let grown = copies
+            .saturating_add(OUTCOME_BYTES)
+            .saturating_sub(effects.freed);
         let brought = space_estimate::charge(bytes + lists, ops + 1);
         let demand = Demand {
             brought,

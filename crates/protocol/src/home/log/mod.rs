@@ -16,8 +16,8 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use thorp_model::planted::Bug;
 use thorp_model::{
-    Batch, CommitId, EdgeId, HomeId, Mark, NameId, Note, Now, Op, Outcome, Position, Purpose, Stamp,
-    planted,
+    Batch, CommitId, EdgeId, HomeId, Mark, NameId, Note, Now, Op, Outcome, Position, Purpose,
+    Stamp, planted,
 };
 
 /// The log, from its durable end to its accepted tip.

@@ -192,7 +192,10 @@ mod tests {
         assert_eq!(world.flood(MALLORY, demand(10, 10)), 50);
         assert_eq!(world.flood(ANNA, demand(10, 10)), 25);
         assert_eq!(world.flood(NameId(2), demand(10, 10)), 12);
-        assert!(!world.take(&Bill::of(NameId(3), demand(200, 0))), "none left");
+        assert!(
+            !world.take(&Bill::of(NameId(3), demand(200, 0))),
+            "none left"
+        );
         assert!(world.room.is_used());
         world.room.clear();
         assert!(!world.room.is_used() && world.room.shares.is_empty());

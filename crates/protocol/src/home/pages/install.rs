@@ -246,12 +246,18 @@ mod tests {
         let mut installer = Installer::new(Position(0), 1_000, 1_000);
         let slots = PageSlots::Some(Vec::new());
         pages.put_fresh(PAGE);
-        pages.accept(PageChange { page: PAGE, slots }, Position(1), Stamp::default());
+        pages.accept(
+            PageChange { page: PAGE, slots },
+            Position(1),
+            Stamp::default(),
+        );
         pages.made_durable(PAGE, Position(1));
         let mut outbox = Outbox::new();
         let mut install = |installer: &mut Installer, pages: &mut Pages, hurries| {
             let durable = (Position(1), hurries);
-            installer.install(pages, durable, Mark(1), &mut outbox).len()
+            installer
+                .install(pages, durable, Mark(1), &mut outbox)
+                .len()
         };
         assert_eq!(install(&mut installer, &mut pages, false), 0);
         assert_eq!(install(&mut installer, &mut pages, true), 3);
