@@ -101,7 +101,7 @@ fn who_fills_a_home_loses_its_rights_all_the_same() {
 
     // A process that the home has not met yet takes the right away.
     let words = ["rights", "revoke", "thorp://alps/plans", "@members"];
-    run(&words, site, &olga);
+    run(&words, home, &olga);
     eventually("mallory reads nothing any more", || {
         let read = mallory.transact(|tx| tx.read(&made[0]).map(|_| ()));
         read.is_err_and(|error| !is_passing(&error))
