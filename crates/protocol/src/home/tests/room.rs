@@ -70,11 +70,11 @@ fn registers(world: &mut World, name: u64, random: u64) -> Result<(), CallError>
         })),
     );
     world.sync();
-    let answers = world.sent.iter().filter_map(|down| match down {
+    let mut answers = world.sent.iter().rev().filter_map(|down| match down {
         Down::CallResult(answer) if answer.call == call => Some(answer.result.clone()),
         _ => None,
     });
-    answers.last().expect("an answer").map(|_| ())
+    answers.next().expect("an answer").map(|_| ())
 }
 
 #[test]
