@@ -4,6 +4,7 @@ use crate::home::HomeCommand;
 use crate::home::tests::world::{HOME, SITE, World, create, inline, on, page, register};
 use alloc::vec;
 use alloc::vec::Vec;
+use thorp_model::limits::HEARTBEAT_MS;
 use thorp_model::{
     Blob, CallError, CallId, CommitId, Down, Event, Generation, Mark, MemberId, Message, NameId,
     NewValue, Op, PageId, Purpose, RIGHTS_SLOT, Refusal, Slot, Table, Up, WriteOp, message,
@@ -127,4 +128,27 @@ fn whoever_comes_to_a_full_store_is_registered_and_a_flood_leaves_space_for_othe
     assert!((10..60).contains(&taken), "{taken}");
     assert_eq!(registers(&mut world, 66, 5_000), Err(CallError::Full));
     assert_eq!(registers(&mut world, 1, 1), Ok(()));
+}
+
+/// Its segment is made on the full store, too. What one name is denied takes its own share, and the change of another is
+/// recorded nevertheless.
+#[test]
+fn the_audit_of_a_full_home_goes_on() {
+    let mut world = World::new(|_| {});
+    world.sync();
+    fill(&mut world, 6_000);
+    set_list(&mut world, b"admin #0000000000000000\n");
+    world.sync();
+    world.wait(HEARTBEAT_MS);
+    let kept = logged(&mut world);
+    assert_eq!(kept, [Purpose::Kept; 2], "the segment, and a record");
+    world.wait(HEARTBEAT_MS);
+    assert!(logged(&mut world).is_empty(), "it is written once");
+    // Without any room it waits.
+    fill(&mut world, 600);
+    let refused = set_list(&mut world, b"admin #0000000000000000\nread @members\n");
+    assert_eq!(world.outcome(refused), Some(Err(Refusal::Full)));
+    fill(&mut world, 60_000);
+    world.wait(HEARTBEAT_MS);
+    assert!(logged(&mut world).is_empty(), "nothing was changed");
 }
