@@ -47,6 +47,7 @@ fn a_full_volume_stops_commits_and_no_reads() {
     assert_eq!(error.kind(), ErrorKind::Full, "{error}");
     assert!(error.to_string().contains("full"), "{error}");
     shop.assert_whole(&home, &member);
+    shop.delete_one(&member);
     fs::remove_file(filler).unwrap();
     shop.eventually_takes_more(&member);
     shop.assert_whole(&home, &member);
@@ -61,6 +62,7 @@ fn a_limit_stops_commits_and_no_reads() {
     let error = shop.fill_until_refused(&member);
     assert_eq!(error.kind(), ErrorKind::Full, "{error}");
     shop.assert_whole(&home, &member);
+    shop.delete_one(&member);
     let told = thorp().run(&["status", &home.http]);
     assert_eq!(told.code, 3, "{}{}", told.out, told.err);
     assert!(told.out.contains("no room"), "{}", told.out);
@@ -117,6 +119,16 @@ impl Shop {
         // While it is opened again it cannot be reached.
         let mut refused = refused.by_ref().filter(|error| !is_passing(error));
         refused.next().expect("it is never full")
+    }
+
+    /// A full home deletes an object (before, it refused that as full).
+    fn delete_one(&mut self, member: &Member) {
+        let (object, _) = self.objects.pop().unwrap();
+        let end = Instant::now() + PATIENCE;
+        while let Err(error) = member.transact(|tx| tx.delete(&object)) {
+            assert!(is_passing(&error) && Instant::now() < end, "{error}");
+            thread::sleep(Duration::from_millis(20));
+        }
     }
 
     fn eventually_takes_more(&mut self, member: &Member) {

@@ -85,6 +85,9 @@ pub const REPORTED_NAME_BYTES_MAX: usize = 200;
 /// Pairs of name and segment that a parent counts denials of, between two reports (rule R8).
 pub const DENIALS_MAX: usize = 64;
 
+/// Names of which a home knows apart what they took of the room that it keeps back on a full store (rule R7).
+pub const ROOM_NAMES_MAX: usize = 1024;
+
 /// Segments of one home.
 pub const SEGMENTS_MAX: usize = 65_536;
 /// Homes of which a child claims something (rule R9).
@@ -344,6 +347,19 @@ pub const PARTICIPANTS_MAX: usize = 16;
 
 /// Votes that a home keeps: in doubt, or not yet heard of by every home (rule 10).
 pub const VOTES_MAX: usize = 65_536;
+
+/// How long a name gets no vote after it has left a second vote to the homes, in milliseconds; each further one doubles
+/// that (rule R7).
+pub const DOUBT_BUSY_MS_MIN: u64 = 250;
+
+/// The longest such wait, in milliseconds.
+pub const DOUBT_BUSY_MS_MAX: u64 = 8_000;
+
+/// How long a name leaves no vote to the homes until one of those counts no more, in milliseconds.
+pub const DOUBT_FORGIVEN_MS: u64 = 30_000;
+
+/// Names that a home remembers for that.
+pub const DOUBTERS_MAX: usize = 1024;
 
 /// Bytes of the parts that a home has voted for and that may still become commits: a few members'
 /// largest ones. Once a part has ended, only how it ended is kept.

@@ -86,6 +86,8 @@ notes! {
     RefusedBusy,
     /// Rule 6: refused, because the store is full.
     RefusedFull,
+    /// Rule R7: something was taken out of the room that a home keeps back on a full store.
+    RoomTaken,
     /// Rule 6: refused, because it builds on a refused one.
     RefusedBuiltOn,
     /// Rule 6: refused as unknown.

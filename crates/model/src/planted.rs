@@ -71,6 +71,12 @@ bugs! {
     DecisionBelieved,
     /// Rule R7: a home votes for a transaction with homes that it does not know.
     ParticipantsBelieved,
+    /// Rule R7: a full store refuses a change of rights and a deletion like everything else.
+    FullStoreKeepsRights,
+    /// Rule R7: one name may use up the room that a home keeps back on a full store.
+    RoomNotShared,
+    /// Rule R7: a name leaves its votes to the homes as often as it likes.
+    DoubtsNotCounted,
     /// Rule 10: what a vote read and wrote is not locked.
     VoteNotLocked,
     /// Rules 3 and 10: what a vote will write is moved for another commit.

@@ -102,6 +102,9 @@ impl Op {
 pub enum Purpose {
     /// It brings something new: the log record of a commit, a staged value.
     NewData,
+    /// It takes from the room that the home keeps back on a full store: a change of rights, a deletion, a registration, a
+    /// record of the audit (rule R7).
+    Kept,
     /// The home's own work, installing pages for one, which frees space later.
     Housekeeping,
     /// It only removes.

@@ -165,7 +165,9 @@ impl Digested for HomeCommand {
                 digest.value(&(15u8, page, *result == LoadResult::Damaged));
             }
             HomeCommand::HasSpace(has_space) => digest.value(&(16u8, has_space)),
-            HomeCommand::Space { free, as_of } => digest.value(&(17u8, free, as_of.0)),
+            HomeCommand::Space { free, room, as_of } => {
+                digest.value(&(17u8, free, room, as_of.0));
+            }
         }
     }
 }

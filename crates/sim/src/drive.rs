@@ -15,6 +15,9 @@ use thorp_protocol::{Home, HomeCommand, LoadResult};
 /// Milliseconds until a home that lost its disk is tried again.
 const REOPEN_MS_MAX: u64 = 600;
 
+/// What a disk keeps back for changes of rights, deletions and audit records (rule R7), in bytes.
+const ROOM_BYTES: u64 = 8_000;
+
 impl World {
     /// Hands an event to a node's machine, does what follows, and looks at the node.
     pub fn handle<R: Role>(&mut self, no: NodeNo, event: Event<R::Command>) -> Checked {
@@ -210,8 +213,10 @@ impl World {
         let Some((_, disk)) = self.disk(no) else {
             return Ok(());
         };
-        let (free, as_of) = disk.left();
-        self.command::<Home>(no, HomeCommand::Space { free, as_of })
+        let (left, as_of) = disk.left();
+        let free = left.saturating_sub(ROOM_BYTES);
+        let room = left;
+        self.command::<Home>(no, HomeCommand::Space { free, room, as_of })
     }
 
     fn read(&mut self, no: NodeNo, page: PageId) -> Checked {

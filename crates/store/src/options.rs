@@ -17,8 +17,8 @@ pub struct Options {
     /// checksums; `None` for no limit. The files take more: the engine keeps
     /// overwritten values for a while, and journals.
     ///
-    /// What a commit brings (the tables *log* and *staged*) must fit in the
-    /// limit. All other growth may go beyond it by one part in
+    /// What a commit brings must fit in the limit. Changes of rights, deletions and audit records may go beyond it by
+    /// one part in thirty-two (rule R7). All other growth may go beyond it by one part in
     /// sixteen, because installing pages is what frees
     /// space; and what makes the store no bigger is never refused by it.
     pub limit_bytes: Option<u64>,

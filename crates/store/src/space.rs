@@ -57,16 +57,17 @@ impl Space {
         self.ask_disk(demand)
     }
 
-    /// Bytes that could be brought to a store that holds so much, with so much
-    /// waiting in memory to be written out. It takes each twice: in the journal
-    /// and in a table.
-    pub(crate) fn left(&self, held: u64, waiting: u64) -> u64 {
-        let by_limit = self
-            .limit()
-            .map_or(u64::MAX, |limit| limit.saturating_sub(held));
+    /// Bytes that could be brought for a purpose to a store that holds so much,
+    /// with so much waiting in memory to be written out. It takes each twice: in
+    /// the journal and in a table.
+    pub(crate) fn left(&self, purpose: Purpose, held: u64, waiting: u64) -> u64 {
+        let by_limit = self.limit().map_or(u64::MAX, |limit| {
+            allowed(purpose, limit).saturating_sub(held)
+        });
         let by_volume = match self.volume() {
             Some((free, reserve)) if self.disk_reserve != Some(0) => {
-                free.saturating_sub(reserve).saturating_sub(waiting) / 2
+                let left_alone = left_alone(purpose, reserve);
+                free.saturating_sub(left_alone).saturating_sub(waiting) / 2
             }
             _ => u64::MAX,
         };
@@ -86,11 +87,7 @@ impl Space {
         let Some(limit) = self.limit() else {
             return Ok(());
         };
-        let allowed = match demand.purpose {
-            Purpose::NewData => limit,
-            _ => limit.saturating_add(limit / HOUSEKEEPING_PART),
-        };
-        if demand.after <= demand.before || demand.after <= allowed {
+        if demand.after <= demand.before || demand.after <= allowed(demand.purpose, limit) {
             return Ok(());
         }
         Err(full(format!(
@@ -107,11 +104,7 @@ impl Space {
         let Some((free, reserve)) = self.volume() else {
             return Ok(());
         };
-        let left_alone = match demand.purpose {
-            Purpose::NewData => reserve,
-            Purpose::Housekeeping => reserve / 2,
-            Purpose::Removal => reserve / 4,
-        };
+        let left_alone = left_alone(demand.purpose, reserve);
         if demand.written.saturating_add(left_alone) <= free {
             return Ok(());
         }
@@ -121,6 +114,29 @@ impl Space {
         )))
     }
 }
+
+/// What a store with a limit may hold after a group of a purpose, in bytes.
+fn allowed(purpose: Purpose, limit: u64) -> u64 {
+    let beyond = match purpose {
+        Purpose::NewData => 0,
+        Purpose::Kept => limit / KEPT_PART,
+        Purpose::Housekeeping | Purpose::Removal => limit / HOUSEKEEPING_PART,
+    };
+    limit.saturating_add(beyond)
+}
+
+/// What a group of a purpose leaves alone of the reserve on the volume, in bytes.
+fn left_alone(purpose: Purpose, reserve: u64) -> u64 {
+    match purpose {
+        Purpose::NewData => reserve,
+        Purpose::Kept => reserve - reserve / 4,
+        Purpose::Housekeeping => reserve / 2,
+        Purpose::Removal => reserve / 4,
+    }
+}
+
+/// The part of the limit by which changes of rights, deletions and audit records may go beyond it (rule R7).
+const KEPT_PART: u64 = 32;
 
 /// The part of the limit by which housekeeping may go beyond it.
 pub(crate) const HOUSEKEEPING_PART: u64 = 16;
@@ -160,6 +176,8 @@ mod tests {
         let space = space(Some(1600), Some(0));
         assert!(space.ask(demand(Purpose::NewData, 1000, 1600)).is_ok());
         assert!(space.ask(demand(Purpose::NewData, 1000, 1601)).is_err());
+        assert!(space.ask(demand(Purpose::Kept, 1000, 1650)).is_ok());
+        assert!(space.ask(demand(Purpose::Kept, 1000, 1651)).is_err());
         assert!(space.ask(demand(Purpose::Housekeeping, 1000, 1700)).is_ok());
         assert!(
             space
@@ -169,6 +187,25 @@ mod tests {
         assert!(space.ask(demand(Purpose::NewData, 5000, 4999)).is_ok());
         space.set_limit(None);
         assert!(space.ask(demand(Purpose::NewData, 1000, 1601)).is_ok());
+    }
+
+    #[test]
+    fn the_room_that_is_kept_back_lies_beyond_what_is_left_for_commits() {
+        let limited = space(Some(1600), Some(0));
+        assert_eq!(limited.left(Purpose::NewData, 1500, 0), 100);
+        assert_eq!(limited.left(Purpose::Kept, 1500, 0), 150);
+        assert_eq!(limited.left(Purpose::NewData, 1620, 0), 0);
+        assert_eq!(limited.left(Purpose::Kept, 1620, 0), 30);
+        let all = [
+            Purpose::NewData,
+            Purpose::Kept,
+            Purpose::Housekeeping,
+            Purpose::Removal,
+        ];
+        assert_eq!(
+            all.map(|purpose| left_alone(purpose, 400)),
+            [400, 300, 200, 100]
+        );
     }
 
     #[test]

@@ -209,10 +209,10 @@ impl Store {
         })
     }
 
-    /// Bytes that commits could bring now, by the limit and by the volume.
-    pub fn space_left(&self) -> u64 {
+    /// Bytes that could be brought now for a purpose, by the limit and by the volume.
+    pub fn space_left(&self, purpose: Purpose) -> u64 {
         let waiting = self.opened.database.write_buffer_size();
-        self.space.left(self.usage().bytes(), waiting)
+        self.space.left(purpose, self.usage().bytes(), waiting)
     }
 
     fn writing(&self) -> MutexGuard<'_, Writing> {

@@ -106,14 +106,25 @@ impl Audit {
         !self.pending.is_empty()
     }
 
-    /// Takes what has to be written. The paths are those of now.
+    /// Takes what has to be written and is paid for: by the name that the record is about, or by the site that reported
+    /// it. Uses of power come first. The paths are those of now.
     pub(in crate::home) fn take(
         &mut self,
         (position, wall_ms): (Position, u64),
         path_of: impl Fn(SegmentId) -> Option<String>,
+        mut is_paid: impl FnMut(NameId) -> bool,
     ) -> Vec<AuditRecord> {
-        let pending = core::mem::take(&mut self.pending);
-        let records = pending.into_iter().map(|(occasion, times)| {
+        let by_power = self.pending.keys().rev();
+        let payer = |occasion: &Occasion| occasion.site.unwrap_or(occasion.who);
+        let paid: Vec<Occasion> = by_power
+            .filter(|occasion| is_paid(payer(occasion)))
+            .cloned()
+            .collect();
+        let paid = paid.into_iter().rev();
+        let paid: Vec<(Occasion, u64)> = paid
+            .filter_map(|occasion| self.pending.remove_entry(&occasion))
+            .collect();
+        let records = paid.into_iter().map(|(occasion, times)| {
             let occasion = self.bounded(occasion);
             let (number, count) = self.place(&occasion, times);
             AuditRecord {
@@ -183,7 +194,7 @@ mod tests {
     }
 
     fn take(audit: &mut Audit) -> Vec<(u64, u64, String)> {
-        let records = audit.take(AT, |_| Some(String::from("plans")));
+        let records = audit.take(AT, |_| Some(String::from("plans")), |_| true);
         let told = records.into_iter();
         told.map(|record| (record.number, record.count, record.name))
             .collect()
@@ -213,7 +224,7 @@ mod tests {
         audit.learn("office");
         audit.note(denied("ben").brought_by(Some(NameId::of("ben"))), 1);
         audit.note(denied("ben").brought_by(Some(NameId::of("office"))), 1);
-        let records = audit.take(AT, |_| None);
+        let records = audit.take(AT, |_| None, |_| true);
         let sites: Vec<_> = records
             .iter()
             .map(|record| record.site.as_deref())
@@ -250,6 +261,36 @@ mod tests {
         audit.note(denied("ben"), 1);
         assert_eq!(take(&mut audit)[0].0, 1, "its record is still there");
         assert!(audit.names.len() <= AUDIT_NAMES_MAX / 2);
+    }
+
+    #[test]
+    fn what_nobody_pays_for_waits_and_uses_of_power_come_first() {
+        let mut audit = Audit::default();
+        let changed = Occasion {
+            event: AuditEvent::RightsChanged,
+            ..denied("anna")
+        };
+        audit.note(denied("anna"), 1);
+        audit.note(denied("ben").brought_by(Some(NameId::of("office"))), 1);
+        audit.note(changed, 1);
+        let mut asked = Vec::new();
+        let records = audit.take(
+            AT,
+            |_| None,
+            |payer| {
+                asked.push(payer);
+                asked.len() == 1
+            },
+        );
+        assert_eq!(records.len(), 1);
+        assert_eq!(records[0].event, AuditEvent::RightsChanged);
+        let payers = ["anna", "office", "anna"].map(NameId::of);
+        asked[1..].sort();
+        let mut expected = payers;
+        expected[1..].sort();
+        assert_eq!(asked, expected);
+        assert!(audit.is_due(), "the others wait");
+        assert_eq!(take(&mut audit).len(), 2);
     }
 
     #[test]

@@ -2,28 +2,34 @@
 
 use crate::home::Outbox;
 use crate::home::audit::Occasion;
-use crate::home::commit::apply::extent_value;
 use crate::home::commit::effects::Effects;
 use crate::home::delegations::{Arrival, Delegated};
+use crate::home::founding::Founding;
 use crate::home::log::Log;
 use crate::home::log::queue::OnDurable;
+use crate::home::log::room::Demand;
 use crate::home::outcomes::{self, Known};
 use crate::home::pages::remove::Remover;
 use crate::home::registrars::{Newcomer, Place};
-use crate::home::rights::{CREATORS_PATH, TEMPLATE_PATH, is_operators_path};
+use crate::home::rights::{CREATORS_PATH, is_operators_path};
 use crate::home::segments::is_path;
 use crate::home::staging::Piece;
 use crate::home::tables::{Entry, Tables};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use thorp_model::limits::{SEGMENTS_MAX, STAGED_PER_MEMBER_MAX};
+use thorp_model::limits::STAGED_PER_MEMBER_MAX;
 use thorp_model::planted::Bug;
-use thorp_model::records::{AuditMark, SegmentRecord, StagedRecord};
+use thorp_model::records::StagedRecord;
 use thorp_model::{
-    AUDIT_PAGES, AUDIT_PATH, AuditRecord, CallError, CallId, CallRequest, CallResponse, CommitId,
-    Delegation, DelegationNo, EdgeId, Generation, MemberId, NameId, NotDelegated, Note, Now, Op,
-    PageNo, Principal, Purpose, RIGHTS_SLOT, Registration, Right, RightsList, SegmentId, Slot,
-    SlotChange, Stamp, StorageError, Table, Verifier, planted, records, rights_page,
+    CallError, CallId, CallRequest, CallResponse, CommitId, Delegation, DelegationNo, EdgeId,
+    MemberId, NameId, NotDelegated, Note, Now, Op, PageNo, Principal, Purpose, Registration, Right,
+    RightsList, SegmentId, Stamp, Verifier, planted,
+};
+
+/// What a registration takes of the room that a full store keeps back (rule R7): without one nobody changes a right.
+const REGISTRATION: Demand = Demand {
+    brought: 512,
+    lasting: 512,
 };
 
 /// Segments told by one answer.
@@ -140,8 +146,8 @@ impl Calls<'_> {
         judged
     }
 
-    /// Whether a call that needs space may go on. A call that makes space needs none: the store keeps
-    /// a little back for it.
+    /// Whether a call that needs space may go on. A call that makes space needs none, and one that
+    /// serves rights takes from the room that is kept back.
     fn writable(&self) -> Result<(), CallError> {
         if !self.log.has_space() {
             return Err(CallError::Full);
@@ -181,10 +187,19 @@ impl Calls<'_> {
             outbox.note(Note::DelegationNotTaken);
             CallError::NotDelegated(why)
         })?;
-        let mut ops = Vec::new();
+        let (mut ops, mut purpose) = (Vec::new(), Purpose::Housekeeping);
         let registration = match self.tables.outcomes.registration(member) {
             Some(known) if !self.tables.outcomes.is_left(known) => known,
-            _ => self.register_new(member, &mut ops, outbox)?,
+            _ => {
+                let demand = REGISTRATION;
+                let bill = self
+                    .log
+                    .bill(member.name(), demand)
+                    .ok_or(CallError::Full)?;
+                let registration = self.register_new(member, &mut ops, outbox)?;
+                purpose = self.log.pay(&bill, None, purpose, outbox);
+                registration
+            }
         };
         if let Some(delegated) = delegated {
             let outcomes = &mut self.tables.outcomes;
@@ -192,7 +207,7 @@ impl Calls<'_> {
         }
         if !ops.is_empty() {
             self.log
-                .append_ops(Purpose::Housekeeping, ops, OnDurable::Nothing, outbox);
+                .append_ops(purpose, ops, OnDurable::Nothing, outbox);
         }
         Ok(CallResponse::Registered(registration))
     }
@@ -226,7 +241,6 @@ impl Calls<'_> {
         ops: &mut Vec<Op>,
         outbox: &mut Outbox,
     ) -> Result<Registration, CallError> {
-        self.writable()?;
         // What a vote in doubt names has to be there when it is decided.
         let in_doubt = self.tables.votes.registrations_in_doubt();
         let may_go = |silent| !in_doubt.contains(&silent);
@@ -324,7 +338,13 @@ impl Calls<'_> {
     ) -> Result<SegmentId, CallError> {
         self.check_creator(who, &path)?;
         let list = self.list_of_new(who, &path);
-        self.found_segment(now, (path, PageNo(1)), &list, outbox)
+        // Who may be in a group, or make segments, can be changed on a full store, too (rule R7).
+        let payer = is_operators_path(&path).then_some(who.name);
+        let mut founding = Founding {
+            log: self.log,
+            tables: self.tables,
+        };
+        founding.found(now, (path, PageNo(1)), &list, payer, outbox)
     }
 
     /// Whether somebody may make a segment at a path. Those that the home looks at itself are for operators. Elsewhere it
@@ -347,26 +367,6 @@ impl Calls<'_> {
         judged.map_err(|_| CallError::NoRight { right: RIGHT })
     }
 
-    /// The segments whose empty lists leave it to operators who may make segments, and new segments to their makers.
-    ///
-    /// # Errors
-    ///
-    /// The store has no space for them: a home that should be closed does not begin open.
-    pub(super) fn found_closed_lists(
-        &mut self,
-        now: Now,
-        outbox: &mut Outbox,
-    ) -> Result<(), StorageError> {
-        for path in [TEMPLATE_PATH, CREATORS_PATH] {
-            let place = (String::from(path), PageNo(1));
-            let made = self.found_segment(now, place, &RightsList::default(), outbox);
-            made.map_err(|error| StorageError::Full {
-                detail: error.to_string(),
-            })?;
-        }
-        Ok(())
-    }
-
     /// The list that a new segment begins with (rule R3).
     fn list_of_new(&self, who: Principal, path: &str) -> RightsList {
         let creator = self.tables.audit.subject(who.name);
@@ -381,85 +381,6 @@ impl Calls<'_> {
             }
             None => RightsList::of_new(creator),
         }
-    }
-
-    /// A new segment whose first pages, up to a number, may hold objects at once.
-    fn found_segment(
-        &mut self,
-        now: Now,
-        (path, extent): (String, PageNo),
-        list: &RightsList,
-        outbox: &mut Outbox,
-    ) -> Result<SegmentId, CallError> {
-        self.writable()?;
-        if self.tables.pages.mob_is_full() {
-            return Err(CallError::Busy);
-        }
-        if self.tables.segments.len() >= SEGMENTS_MAX {
-            return Err(CallError::TooMany);
-        }
-        self.tables.next.segment = self.tables.next.segment.next();
-        let id = self.tables.next.segment;
-        let record = SegmentRecord {
-            path,
-            granted: extent,
-            extent,
-            overflow: PageNo::OVERFLOW_FIRST,
-            removing: false,
-        };
-        self.tables.segments.insert(id, record);
-        let first = rights_page(id);
-        self.tables.pages.put_fresh(first);
-        let list = SlotChange::Value {
-            generation: Generation(1),
-            bytes: list.to_bytes().into(),
-        };
-        let mut effects = Effects::default();
-        effects.set(first, Slot(0), extent_value(extent));
-        effects.set(first, RIGHTS_SLOT, list);
-        effects.ops.push(self.tables.put_next());
-        effects.ops.extend(self.tables.segments.put(id));
-        let entry = Entry::own(self.log.clock.stamp(now.wall), effects);
-        self.tables.accept(now, entry, self.log, outbox);
-        Ok(id)
-    }
-
-    // --- The audit (rule R8) ---
-
-    /// Writes what has to be recorded into the home's own segment. Without space for it, it waits.
-    pub(super) fn write_audit(&mut self, now: Now, outbox: &mut Outbox) {
-        let segment = match self.tables.segments.find(AUDIT_PATH) {
-            Some(segment) => Ok(segment),
-            None => {
-                let place = (String::from(AUDIT_PATH), PageNo(AUDIT_PAGES + 1));
-                self.found_segment(now, place, &RightsList::default(), outbox)
-            }
-        };
-        let Ok(segment) = segment else {
-            return;
-        };
-        if self.writable().is_err() || self.tables.pages.mob_is_full() {
-            return;
-        }
-        let at = (self.log.tip(), now.wall.0);
-        let segments = &self.tables.segments;
-        let path_of = |of| segments.get(of).map(|record| record.path.clone());
-        let mut effects = Effects::default();
-        for record in self.tables.audit.take(at, path_of) {
-            let (page, slot) = AuditRecord::place(segment, record.number);
-            let value = SlotChange::Value {
-                generation: Generation(1),
-                bytes: record.to_bytes().into(),
-            };
-            effects.set(page, slot, value);
-        }
-        let mark = AuditMark {
-            last: self.tables.audit.last(),
-        };
-        let key = records::AUDIT_KEY.to_vec();
-        effects.ops.push(records::put(Table::Meta, key, &mark));
-        let entry = Entry::own(self.log.clock.stamp(now.wall), effects);
-        self.tables.accept(now, entry, self.log, outbox);
     }
 
     fn remove_segment(

@@ -28,12 +28,13 @@ impl Housekeeping<'_> {
         } = &mut *self.tables;
         let (installer, log) = (&mut *self.installer, &mut *self.log);
         let (durable, mark) = (log.durable(), log.next_mark());
-        let ops = installer.install(pages, durable, mark, outbox);
+        let hurries = log.wants_space();
+        let ops = installer.install(pages, (durable, hurries), mark, outbox);
         if !ops.is_empty() {
             log.append_own_work(mark, ops, outbox);
         }
         let mark = log.next_mark();
-        let ops = installer.trim(pages, durable, mark);
+        let ops = installer.trim(pages, (durable, hurries), mark);
         if !ops.is_empty() {
             log.append_own_work(mark, ops, outbox);
         }

@@ -21,6 +21,8 @@ pub enum HomeCommand {
     Space {
         /// Bytes that could be brought.
         free: u64,
+        /// Bytes that could be brought by what may take from the room that is kept back (rule R7); `free` is a part of it.
+        room: u64,
         /// When all batches up to this one were in it.
         as_of: Mark,
     },

@@ -21,6 +21,7 @@
 //! | `outcomes` | outcomes and registrations: exactly once (rule 11) |
 //! | `delegations` | by which sites the requests of a member may come (rule R2) |
 //! | `serve`, `resync`, `calls` | what children ask for |
+//! | `founding` | how a segment begins, and the home's own records |
 //! | `delivery` | what the children are sent when it is durable |
 //! | `housekeeping` | the home's own batches: installations and removals |
 
@@ -34,6 +35,7 @@ mod config;
 mod delegations;
 mod delivery;
 mod drift;
+mod founding;
 mod groups;
 mod history;
 mod housekeeping;
@@ -68,6 +70,7 @@ use crate::home::calls::{Caller, Calls};
 use crate::home::commit::parking::{Parked, Parking};
 use crate::home::commit::pipeline::Pipeline;
 use crate::home::delivery::Delivery;
+use crate::home::founding::Founding;
 use crate::home::history::Judgement;
 use crate::home::housekeeping::Housekeeping;
 use crate::home::log::Log;
@@ -220,7 +223,7 @@ impl Home {
             config,
         };
         if begins_closed {
-            home.calls(None).found_closed_lists(now, outbox)?;
+            home.founding().found_closed_lists(now, outbox)?;
         }
         Ok(home)
     }
@@ -233,7 +236,7 @@ impl Home {
                 self.log.set_space(has_space);
                 self.decisions().carry_out_waiting(now, outbox);
             }
-            HomeCommand::Space { free, as_of } => self.log.report_space(free, as_of),
+            HomeCommand::Space { free, room, as_of } => self.log.report_space(free, room, as_of),
         }
     }
 
@@ -594,7 +597,7 @@ impl Home {
             self.tables.audit.note(occasion, count);
         }
         if self.tables.audit.is_due() && !self.log.is_busy() {
-            self.calls(None).write_audit(now, outbox);
+            self.founding().write_audit(now, outbox);
         }
     }
 
@@ -763,6 +766,7 @@ impl Home {
         self.delivery().send_due(outbox);
         let durable = self.log.durable_mark();
         self.installer.made_durable(durable, &mut self.tables.pages);
+        self.log.installed(self.installer.installed());
         let gone = self.remover.made_durable(durable);
         if let Some(segment) = gone {
             self.tables.segments.end_removal(segment);
@@ -889,6 +893,13 @@ impl Home {
             log: &mut self.log,
             tables: &mut self.tables,
             remover: &mut self.remover,
+        }
+    }
+
+    fn founding(&mut self) -> Founding<'_> {
+        Founding {
+            log: &mut self.log,
+            tables: &mut self.tables,
         }
     }
 

@@ -9,9 +9,9 @@ use thorp_model::limits::READERS_BYTES_MAX;
 use thorp_model::planted::Bug;
 use thorp_model::records::RightsRecord;
 use thorp_model::{
-    Access, Blob, CallError, InvalidCommit, NewValue, ObjectId, Op, PageChange, PageId, PageSlots,
-    Part, Principal, RIGHTS_SLOT, Readers, Refusal, Right, RightsList, SegmentId, SlotChange,
-    SlotSet, Table, WriteOp, planted, records, rights_page,
+    Access, Blob, CallError, CommitRequest, InvalidCommit, NewValue, ObjectId, Op, PageChange,
+    PageId, PageSlots, Part, Principal, RIGHTS_SLOT, Readers, Refusal, Right, RightsList,
+    SegmentId, SlotChange, SlotSet, Table, WriteOp, planted, records, rights_page,
 };
 
 /// The rights list of each segment, at the accepted tip of the log.
@@ -306,6 +306,35 @@ fn is_list_page(page: PageId) -> bool {
     page == rights_page(page.segment)
 }
 
+/// Whether an object is a rights list.
+pub(super) fn is_list(object: ObjectId) -> bool {
+    object.slot == RIGHTS_SLOT && is_list_page(object.page)
+}
+
+/// Bytes of the rights lists in a request.
+pub(super) fn list_bytes(request: &CommitRequest) -> usize {
+    let writes = request.part.writes.iter();
+    let lists = writes.filter(|w| is_list_page(w.page));
+    let lists = lists.flat_map(|w| w.slots.iter().filter(|(slot, _)| *slot == RIGHTS_SLOT));
+    let lists = lists.filter_map(|(_, op)| list_of(op));
+    lists.map(|list| list.bytes().len()).sum()
+}
+
+/// Whether a request may take from the room that a full store keeps back (rule R7): it changes rights lists and deletes
+/// objects, and does nothing else.
+pub(super) fn may_take_room(request: &CommitRequest) -> bool {
+    let takes_away =
+        |object: ObjectId, op: &WriteOp| is_list(object) || matches!(op, WriteOp::Delete { .. });
+    let writes = &request.part.writes;
+    let mut all = writes
+        .iter()
+        .flat_map(|w| w.slots.iter().map(|(slot, op)| (w.page, *slot, op)));
+    let is_single = request.with.is_empty() && !writes.is_empty();
+    is_single
+        && all.all(|(page, slot, op)| takes_away(ObjectId { page, slot }, op))
+        && !planted::is(Bug::FullStoreKeepsRights)
+}
+
 /// The list that an operation leaves: whole, and right.
 fn list_of(op: &WriteOp) -> Option<&Blob> {
     let (WriteOp::Create { value, .. } | WriteOp::Write { value, .. }) = op else {
@@ -319,11 +348,7 @@ fn list_of(op: &WriteOp) -> Option<&Blob> {
 
 fn list_in(object: ObjectId, change: &SlotChange) -> Option<&Blob> {
     match change {
-        SlotChange::Value { bytes, .. }
-            if object.slot == RIGHTS_SLOT && is_list_page(object.page) =>
-        {
-            Some(bytes)
-        }
+        SlotChange::Value { bytes, .. } if is_list(object) => Some(bytes),
         _ => None,
     }
 }

@@ -10,6 +10,7 @@ use crate::home::commit::refusal::note_of;
 use crate::home::commit::validate::Validator;
 use crate::home::log::Log;
 use crate::home::log::queue::{OnDurable, Reached};
+use crate::home::log::room::{Bill, Demand};
 use crate::home::outcomes::Outcomes;
 use crate::home::pages::store::Pages;
 use crate::home::rights::{self, Rights};
@@ -58,6 +59,12 @@ pub(super) struct Entry {
     /// A segment that is removed.
     pub(super) removed: Option<SegmentId>,
 }
+
+/// What the record of a refusal takes of the room that a full store keeps back.
+const REFUSAL: Demand = Demand {
+    brought: 256,
+    lasting: 128,
+};
 
 impl Entry {
     /// The home's own doing.
@@ -171,6 +178,10 @@ impl Tables {
         } else {
             Purpose::NewData
         };
+        let purpose = log.pay(&effects.bill, Some(position), purpose, outbox);
+        if removed.is_some() {
+            log.removed();
+        }
         let lists = rights::lists_in(&record.changes);
         let readers = self.rights.readers_after(&lists, removed);
         let pages = record.changes.iter().map(|change| change.page);
@@ -265,16 +276,20 @@ impl Tables {
             id: request.id,
             registration: request.registration,
         };
-        let is_recorded = !refusal.leaves_id_usable() && log.has_space();
+        let bill = if log.has_space() || rights::may_take_room(request) {
+            log.bill(request.id.member.name(), REFUSAL)
+        } else {
+            None
+        };
         let mut ops = Vec::new();
-        if is_recorded {
+        if !refusal.leaves_id_usable() && bill.is_some() {
             // No later request will name them. A vote in doubt may: it could never be carried out
             // without them.
             let votes = &self.votes;
             let is_taken = |of| votes.name_staged(whose.registration, of);
             self.staging.drop_named(request, is_taken, &mut ops);
         }
-        self.refuse_id(edge, whose, (refusal, ops), log, outbox);
+        self.end_refused(edge, whose, (refusal, ops), bill.as_ref(), log, outbox);
     }
 
     /// Refuses an id, whether or not its request was ever seen here.
@@ -282,7 +297,28 @@ impl Tables {
         &mut self,
         edge: EdgeId,
         whose: Whose,
+        refusal: Refusal,
+        log: &mut Log,
+        outbox: &mut Outbox,
+    ) {
+        let bill = log.has_space().then(Bill::default);
+        self.end_refused(
+            edge,
+            whose,
+            (refusal, Vec::new()),
+            bill.as_ref(),
+            log,
+            outbox,
+        );
+    }
+
+    /// Ends an id, if somebody pays for the record of that.
+    fn end_refused(
+        &mut self,
+        edge: EdgeId,
+        whose: Whose,
         (refusal, mut ops): (Refusal, Vec<Op>),
+        bill: Option<&Bill>,
         log: &mut Log,
         outbox: &mut Outbox,
     ) {
@@ -295,14 +331,15 @@ impl Tables {
             // It goes out before anything is recorded (rule 11).
             return tell(refusal);
         }
-        if !log.has_space() {
+        let Some(bill) = bill else {
             // What cannot be recorded cannot end the id.
             return tell(Refusal::Full);
-        }
+        };
         let outcome = Outcome::Refused(refusal);
         self.outcomes
             .record(whose.registration, whose.id, outcome.clone(), &mut ops);
         let then = OnDurable::Tell(edge, whose.id, outcome);
-        log.append_ops(Purpose::Housekeeping, ops, then, outbox);
+        let purpose = log.pay(bill, None, Purpose::Housekeeping, outbox);
+        log.append_ops(purpose, ops, then, outbox);
     }
 }

@@ -45,7 +45,8 @@ pub enum LogFormat {
 #[serde(deny_unknown_fields, default)]
 pub struct StoreConfig {
     /// The most that the store may hold, in keys, values and checksums; none by default. The last part of it is kept free,
-    /// so commits are refused a little below it; see [`StoreConfig::room_low`].
+    /// so commits are refused a little below it; see [`StoreConfig::room_low`]. Changes of rights, deletions and audit records
+    /// are taken up to a little beyond it (rule R7).
     pub limit: Option<Bytes>,
     /// Memory for blocks read from disk.
     pub cache: Bytes,

@@ -16,7 +16,7 @@ use crate::error::ServerError;
 /// An open store that knows whether it has space.
 ///
 /// With space, a batch that does not fit is an error, and the home's life ends. Without space the home takes no commits and
-/// appends only its own housekeeping; that waits here until it fits, and ends nothing. But what brings something, accepted
+/// appends its own housekeeping, which waits here until it fits and ends nothing, and what the kept room has space for (rule R7). But what brings something, accepted
 /// when there was space, never waits: behind it is queued what would free some, and nothing of it was acknowledged.
 pub(super) struct Disk {
     store: Store,
@@ -136,8 +136,9 @@ impl Disk {
 
     /// How much fits in the store, which has all batches up to a mark.
     pub(super) fn left(&self, as_of: Mark) -> HomeCommand {
-        let free = self.store.space_left();
-        HomeCommand::Space { free, as_of }
+        let free = self.store.space_left(Purpose::NewData);
+        let room = self.store.space_left(Purpose::Kept);
+        HomeCommand::Space { free, room, as_of }
     }
 
     /// A new life begins: batches may wait again.
@@ -168,7 +169,7 @@ impl Disk {
 
     /// Whether a group that does not fit may wait for space. Several batches are tried one by one first, by who gave them.
     fn may_wait(&self, group: &[Batch]) -> bool {
-        matches!(group, [batch] if batch.purpose != Purpose::NewData)
+        matches!(group, [batch] if batch.purpose >= Purpose::Housekeeping)
     }
 
     /// Waits for a change or for the next look. Tells whether it is worth trying again.

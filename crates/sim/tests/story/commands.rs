@@ -29,7 +29,7 @@
 //! receipts shown        (from now on; they come at once with what follows them on a link, as claims do)
 //! hold H                load H              (pages are read from its disk later, then)
 //! damage H P            mend H P
-//! left H 9000           (so much more fits on its disk)
+//! left H 9000           (so much more fits on its disk; also: left H 0 room 2000)
 //! room H no             wait 500ms          flood m0->R 300 calls
 //! remember W = m0 watermark
 //! show m0 P             expect m0 P = {x="a"}
@@ -209,13 +209,19 @@ impl Teller {
     /// How much the disk could take beside all that was synced.
     fn left(&mut self, rest: &str) {
         let (home, free) = rest.split_once(' ').expect("NODE bytes");
-        let free = number(free);
+        let (free, room) = free.split_once(" room ").unwrap_or((free, free));
+        let (free, room) = (number(free), number(room));
         let as_of = self.village.node(home).disk.synced();
-        let header = format!("{home}'s disk could take {free} bytes");
+        let beside = if room == free {
+            String::new()
+        } else {
+            format!(", {room} with the kept room")
+        };
+        let header = format!("{home}'s disk could take {free} bytes{beside}");
         self.village.later(
             home,
             header,
-            Given::Home(HomeCommand::Space { free, as_of }),
+            Given::Home(HomeCommand::Space { free, room, as_of }),
         );
         self.village.work();
     }

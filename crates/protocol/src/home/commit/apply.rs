@@ -5,6 +5,7 @@ use crate::home::commit::effects::Effects;
 use crate::home::commit::refusal::{NotNow, conflict};
 use crate::home::commit::validate::newest_image;
 use crate::home::pages::store::Pages;
+use crate::home::rights::is_list;
 use crate::home::segments::Segments;
 use crate::home::staging::Staging;
 use crate::home::two_phase::votes::Votes;
@@ -125,6 +126,11 @@ impl Applier<'_> {
             Content::Overflow(overflow) => Some(overflow),
             _ => None,
         };
+        let copies = if is_list(object) { 2 } else { 1 };
+        self.effects.freed = self
+            .effects
+            .freed
+            .saturating_add(copies * bytes_of(content));
         let change = match op {
             WriteOp::Patch {
                 generation,
@@ -289,6 +295,15 @@ impl Applier<'_> {
     }
 }
 
+/// Bytes of a value.
+fn bytes_of(content: Content<'_>) -> u64 {
+    match content {
+        Content::Value(value) => value.len() as u64,
+        Content::Overflow(overflow) => overflow.bytes,
+        _ => 0,
+    }
+}
+
 /// The extent object's new value.
 pub(in crate::home) fn extent_value(extent: PageNo) -> SlotChange {
     SlotChange::Value {
@@ -347,8 +362,8 @@ fn largest(
     changed: &SlotSet,
     locked: &SlotSet,
 ) -> Option<(Slot, Generation, Vec<u8>)> {
-    let is_list = |slot: &Slot| *slot == RIGHTS_SLOT && page == rights_page(page.segment);
-    let slots = (0..SLOTS_MAX).map(Slot).filter(|slot| !is_list(slot));
+    let slots = (0..SLOTS_MAX).map(Slot);
+    let slots = slots.filter(|slot| !is_list(ObjectId { page, slot: *slot }));
     let values = slots.filter_map(|slot| {
         let (generation, content) = edit.get(slot);
         match content {

@@ -1,6 +1,7 @@
 //! What an accepted commit does, and how much of it may be.
 
 use crate::home::commit::refusal::NotNow;
+use crate::home::log::room::Bill;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use thorp_model::limits::{COMMIT_EFFECT_BYTES_MAX, COMMIT_PAGES_MAX};
@@ -17,6 +18,10 @@ pub(in crate::home) struct Effects {
     pub(in crate::home) ops: Vec<Op>,
     /// Staged values that it names: no longer staged once it is accepted.
     pub(in crate::home) staged: Vec<u64>,
+    /// What it takes of the room that a full store keeps back (rule R7).
+    pub(in crate::home) bill: Bill,
+    /// Bytes of the values that it replaces or removes; those of a rights list twice, as the home has a copy of it.
+    pub(in crate::home) freed: u64,
     /// Bytes that it adds to the log, about.
     bytes: usize,
     /// Pages of which it changes objects.
@@ -35,6 +40,14 @@ impl Effects {
     pub(in crate::home) fn unbounded() -> Self {
         Effects {
             unbounded: true,
+            ..Effects::default()
+        }
+    }
+
+    /// Effects that take so much of the kept room.
+    pub(in crate::home) fn paid(bill: Bill) -> Self {
+        Effects {
+            bill,
             ..Effects::default()
         }
     }

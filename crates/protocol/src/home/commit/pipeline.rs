@@ -8,9 +8,10 @@ use crate::home::commit::effects::Effects;
 use crate::home::commit::parking::{Parked, Parking};
 use crate::home::commit::refusal::NotNow;
 use crate::home::log::queue::OnDurable;
+use crate::home::log::room::{Bill, Demand};
 use crate::home::log::{Log, space_estimate};
 use crate::home::outcomes::{self, Known};
-use crate::home::rights::Denied;
+use crate::home::rights::{self, Denied};
 use crate::home::tables::{Entry, Tables};
 use crate::home::two_phase::other_homes::OtherHomes;
 use crate::home::two_phase::votes::{State, Vote};
@@ -48,7 +49,7 @@ impl Pipeline<'_> {
         if self.has_ended(now, edge, whose, outbox) {
             return;
         }
-        let judged = self.judge(&parked, outbox).and_then(|effects| {
+        let judged = self.judge(now, &parked, outbox).and_then(|effects| {
             if !request.with.is_empty() {
                 self.make_space(now, request, &effects, outbox)?;
             }
@@ -153,7 +154,7 @@ impl Pipeline<'_> {
         Ok(())
     }
 
-    fn judge(&mut self, parked: &Parked, outbox: &mut Outbox) -> Result<Effects, NotNow> {
+    fn judge(&mut self, now: Now, parked: &Parked, outbox: &mut Outbox) -> Result<Effects, NotNow> {
         let Parked { who, request, .. } = parked;
         if self.log.is_busy() {
             return Err(NotNow::Refused(Refusal::busy()));
@@ -171,7 +172,7 @@ impl Pipeline<'_> {
         }
         // A vote is logged, too, and so is how it ends, also where nothing is written.
         let is_logged = !part.writes.is_empty() || !request.with.is_empty();
-        if !self.log.has_space() && is_logged {
+        if !self.log.has_space() && is_logged && !rights::may_take_room(request) {
             return Err(NotNow::Refused(Refusal::Full));
         }
         if self.tables.pages.mob_is_full() && !part.writes.is_empty() {
@@ -180,7 +181,7 @@ impl Pipeline<'_> {
         let named = self.dependencies().positions(request)?;
         let votes = &self.tables.votes;
         votes.check_participants(request, self.other_homes)?;
-        votes.check_space(request, self.config.votes_bytes_max)?;
+        votes.check_space(request, self.config.votes_bytes_max, now.mono)?;
         // A commit that conflicts with a vote in doubt never waits (trap 14).
         if votes.conflict(&self.tables.locks_of(part)) {
             return Err(NotNow::Refused(Refusal::InDoubt));
@@ -188,9 +189,9 @@ impl Pipeline<'_> {
         self.dependencies().check_values(request)?;
         let mut validator = self.tables.validator(self.log);
         validator.validate(part, &named, outbox)?;
-        let effects = self.applier(request.registration, outbox).effects(part)?;
-        if !part.writes.is_empty() && !self.fits([&effects]) {
-            return Err(NotNow::Refused(Refusal::Full));
+        let mut effects = self.applier(request.registration, outbox).effects(part)?;
+        if !part.writes.is_empty() {
+            effects.bill = self.bill(request, &effects)?;
         }
         Ok(effects)
     }
@@ -215,18 +216,32 @@ impl Pipeline<'_> {
         })
     }
 
+    /// What a commit takes of the room that a full store keeps back (rule R7): nothing while the store has space for it.
+    /// What stays of a change is its outcome, and by how much lists grow, less what it removes.
+    fn bill(&self, request: &CommitRequest, effects: &Effects) -> Result<Bill, NotNow> {
+        let full = NotNow::Refused(Refusal::Full);
+        if self.log.has_space() {
+            return self.fits([effects]).then(Bill::default).ok_or(full);
+        }
+        let lists = rights::list_bytes(request);
+        let (bytes, ops) = weight([effects]);
+        // The home stores a copy of each list.
+        let copies = space_estimate::charge(2 * lists, 0);
+        let grown = copies
+            .saturating_add(OUTCOME_BYTES)
+            .saturating_sub(effects.freed);
+        let brought = space_estimate::charge(bytes + lists, ops + 1);
+        let demand = Demand {
+            brought,
+            lasting: grown.min(brought),
+        };
+        self.log.bill(request.id.member.name(), demand).ok_or(full)
+    }
+
     /// Whether the store has space for accepted commits, by what is known.
     fn fits<const N: usize>(&self, accepted: [&Effects; N]) -> bool {
-        let changes = || accepted.iter().flat_map(|effects| effects.changes.values());
-        let slots: usize = changes().map(PageChange::slot_count).sum();
-        let values: usize = changes().map(PageChange::bytes).sum();
-        let ops = accepted
-            .iter()
-            .map(|effects| space_estimate::bytes_of(&effects.ops));
-        let bytes = values + slots * CHANGE_FRAME_BYTES + ops.sum::<usize>();
-        // The log records and outcomes, too.
-        let ops = accepted.iter().map(|effects| effects.ops.len() + 2);
-        self.log.fits(bytes, ops.sum())
+        let (bytes, ops) = weight(accepted);
+        self.log.fits(bytes, ops)
     }
 
     fn park(&mut self, mut parked: Parked, pages: Vec<PageId>, outbox: &mut Outbox) {
@@ -299,3 +314,20 @@ impl Pipeline<'_> {
 
 /// What a change takes in a log record beside its value, in bytes, about.
 const CHANGE_FRAME_BYTES: usize = 16;
+
+/// What the outcome of a commit takes, in bytes, about.
+const OUTCOME_BYTES: u64 = 128;
+
+/// Bytes that accepted commits bring, and in how many operations.
+fn weight<const N: usize>(accepted: [&Effects; N]) -> (usize, usize) {
+    let changes = || accepted.iter().flat_map(|effects| effects.changes.values());
+    let frames: usize = changes().map(|change| change.slot_count().max(1)).sum();
+    let values: usize = changes().map(PageChange::bytes).sum();
+    let ops = accepted
+        .iter()
+        .map(|effects| space_estimate::bytes_of(&effects.ops));
+    let bytes = values + frames * CHANGE_FRAME_BYTES + ops.sum::<usize>();
+    // The log records and outcomes, too.
+    let ops = accepted.iter().map(|effects| effects.ops.len() + 2);
+    (bytes, ops.sum())
+}

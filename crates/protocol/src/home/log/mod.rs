@@ -3,20 +3,22 @@
 
 pub(in crate::home) mod queue;
 pub(in crate::home) mod recovery;
+pub(in crate::home) mod room;
 pub(in crate::home) mod space_estimate;
 
 use crate::home::admission::Admission;
 use crate::home::clock::Clock;
 use crate::home::history::{Judgement, OwnHistory};
 use crate::home::log::queue::{DurabilityQueue, OnDurable};
+use crate::home::log::room::{Bill, Demand, Room};
 use crate::home::log::space_estimate::SpaceEstimate;
 use crate::home::{HomeAction, Outbox};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use thorp_model::planted::Bug;
 use thorp_model::{
-    Batch, Claim, CommitId, EdgeId, HomeId, Incarnation, LifeEnd, LifeId, Mark, Note, Now, Op,
-    Outcome, Position, Purpose, Receipt, Stamp, planted,
+    Batch, Claim, CommitId, EdgeId, HomeId, Incarnation, LifeEnd, LifeId, Mark, NameId, Note, Now,
+    Op, Outcome, Position, Purpose, Receipt, Stamp, planted,
 };
 
 /// The log, from its durable end to its accepted tip.
@@ -30,6 +32,7 @@ pub(in crate::home) struct Log {
     queue: DurabilityQueue,
     admission: Admission,
     space: SpaceEstimate,
+    room: Room,
     has_space: bool,
     /// The last accepted position.
     tip: Position,
@@ -55,6 +58,7 @@ impl Log {
             queue: DurabilityQueue::default(),
             admission: Admission::default(),
             space: SpaceEstimate::default(),
+            room: Room::default(),
             has_space: true,
             tip,
             durable: tip,
@@ -121,12 +125,15 @@ impl Log {
     /// The store has space for commits again, or has none.
     pub(in crate::home) fn set_space(&mut self, has_space: bool) {
         self.has_space = has_space;
+        if has_space {
+            self.room.clear();
+        }
     }
 
     /// The store's report of its space. One that is late is of no use: a newer one follows.
-    pub(in crate::home) fn report_space(&mut self, free: u64, as_of: Mark) {
+    pub(in crate::home) fn report_space(&mut self, free: u64, room: u64, as_of: Mark) {
         if as_of >= self.queue.durable_mark() {
-            self.space.report(free, as_of);
+            self.space.report((free, room), as_of);
         }
     }
 
@@ -171,6 +178,56 @@ impl Log {
             position: self.durable,
             ceiling,
         }
+    }
+
+    // --- The room that is kept back (rule R7) ---
+
+    /// What a name has to pay for so much: nothing while the store has space. None: it has its share of the room, or the
+    /// room is used up.
+    pub(in crate::home) fn bill(&self, name: NameId, demand: Demand) -> Option<Bill> {
+        if self.has_space {
+            return Some(Bill::default());
+        }
+        let bill = Bill::of(name, demand);
+        self.affords(&bill).then_some(bill)
+    }
+
+    /// Whether a bill can be paid.
+    pub(in crate::home) fn affords(&self, bill: &Bill) -> bool {
+        self.room.affords(bill, self.space.room_left())
+    }
+
+    /// Pays a bill for the next batch, which has a position or none. Returns what the batch is for.
+    pub(in crate::home) fn pay(
+        &mut self,
+        bill: &Bill,
+        at: Option<Position>,
+        purpose: Purpose,
+        outbox: &mut Outbox,
+    ) -> Purpose {
+        if bill.is_empty() {
+            return purpose;
+        }
+        outbox.note(Note::RoomTaken);
+        self.room.take(bill, at);
+        Purpose::Kept
+    }
+
+    /// Something was removed. On a full store what can be installed makes space.
+    pub(in crate::home) fn removed(&mut self) {
+        if !self.has_space {
+            self.room.use_up();
+        }
+    }
+
+    /// Whether pages are installed however little is modified: the store is full, and something can be freed.
+    pub(in crate::home) fn wants_space(&self) -> bool {
+        !self.has_space && self.room.is_used()
+    }
+
+    /// Everything up to a position is installed.
+    pub(in crate::home) fn installed(&mut self, position: Position) {
+        self.room.installed(position);
     }
 
     // --- Positions and promises ---
@@ -231,7 +288,7 @@ impl Log {
         then: OnDurable,
         outbox: &mut Outbox,
     ) {
-        let bytes = self.put_batch(purpose, ops, outbox);
+        let bytes = self.put_batch(purpose, ops, false, outbox);
         self.admission.begin(&then);
         self.queue.push(bytes, then);
     }
@@ -246,10 +303,16 @@ impl Log {
         outbox: &mut Outbox,
     ) {
         debug_assert_eq!(self.next_mark(), mark, "another batch came between");
-        self.put_batch(Purpose::Housekeeping, ops, outbox);
+        self.put_batch(Purpose::Housekeeping, ops, true, outbox);
     }
 
-    fn put_batch(&mut self, purpose: Purpose, ops: Vec<Op>, outbox: &mut Outbox) -> usize {
+    fn put_batch(
+        &mut self,
+        purpose: Purpose,
+        ops: Vec<Op>,
+        is_own_work: bool,
+        outbox: &mut Outbox,
+    ) -> usize {
         let only_removes = !ops.iter().any(Op::is_put);
         let batch = Batch {
             mark: self.queue.take_mark(!only_removes),
@@ -261,7 +324,7 @@ impl Log {
             ops,
         };
         let bytes = batch.bytes();
-        self.space.spend(&batch);
+        self.space.spend(&batch, is_own_work);
         outbox.act(HomeAction::Append(batch));
         bytes
     }

@@ -10,36 +10,58 @@ use thorp_model::{Batch, Mark, Op};
 pub(in crate::home) struct SpaceEstimate {
     /// Bytes that could be brought, as of the last report; none before the first.
     free: Option<u64>,
+    /// The same for what may take from the kept room.
+    room: u64,
     /// The charges of batches that no report covers.
-    under_way: VecDeque<(Mark, u64)>,
-    spent: u64,
+    under_way: VecDeque<(Mark, Charge)>,
+    spent: Charge,
+}
+
+/// What a batch takes, in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Charge {
+    all: u64,
+    /// Without the home's own work: that goes beyond the kept room, and leaves the store no bigger.
+    of_room: u64,
 }
 
 impl SpaceEstimate {
     /// The store could take so much when it had the batches up to a mark. That
     /// these are durable is not enough for their charges to go: only a report
     /// that covers them says what they took.
-    pub(in crate::home) fn report(&mut self, free: u64, as_of: Mark) {
-        self.free = Some(free);
+    pub(in crate::home) fn report(&mut self, (free, room): (u64, u64), as_of: Mark) {
+        (self.free, self.room) = (Some(free), room);
         while let Some((_, charge)) = self.under_way.pop_front_if(|(mark, _)| *mark <= as_of) {
-            self.spent -= charge;
+            self.spent.all -= charge.all;
+            self.spent.of_room -= charge.of_room;
         }
     }
 
-    /// A batch is appended.
-    pub(in crate::home) fn spend(&mut self, batch: &Batch) {
+    /// A batch is appended; it may be the home's own work.
+    pub(in crate::home) fn spend(&mut self, batch: &Batch, is_own_work: bool) {
         // Without reports nothing would ever go.
         if self.free.is_some() {
-            let charge = charge(batch.bytes(), batch.ops.len());
-            self.spent += charge;
+            let all = charge(batch.bytes(), batch.ops.len());
+            let of_room = if is_own_work { 0 } else { all };
+            self.spent.all += all;
+            self.spent.of_room += of_room;
+            let charge = Charge { all, of_room };
             self.under_way.push_back((batch.mark, charge));
         }
     }
 
     /// Whether so many bytes in so many operations fit as well.
     pub(in crate::home) fn fits(&self, bytes: usize, ops: usize) -> bool {
-        let wanted = self.spent.saturating_add(charge(bytes, ops));
+        let wanted = self.spent.all.saturating_add(charge(bytes, ops));
         self.free.is_none_or(|free| wanted <= free)
+    }
+
+    /// Bytes that are left for what may take from the kept room.
+    pub(in crate::home) fn room_left(&self) -> u64 {
+        match self.free {
+            Some(_) => self.room.saturating_sub(self.spent.of_room),
+            None => u64::MAX,
+        }
     }
 }
 
@@ -51,7 +73,8 @@ pub(in crate::home) fn bytes_of(ops: &[Op]) -> usize {
 /// What a store may need for an operation beside its key and value, in bytes.
 const OP_BYTES: usize = 68;
 
-fn charge(bytes: usize, ops: usize) -> u64 {
+/// What a store may need for operations with so many bytes of keys and values.
+pub(in crate::home) fn charge(bytes: usize, ops: usize) -> u64 {
     (bytes + ops * OP_BYTES) as u64
 }
 
@@ -75,18 +98,23 @@ mod tests {
     #[test]
     fn what_is_under_way_counts_until_a_report_covers_it() {
         let mut left = SpaceEstimate::default();
-        left.spend(&batch(1));
+        left.spend(&batch(1), false);
+        assert_eq!(left.room_left(), u64::MAX);
         assert!(left.fits(usize::MAX / 2, 1), "nothing is known");
-        left.report(500, Mark(1));
+        left.report((500, 600), Mark(1));
         assert!(left.fits(432, 1) && !left.fits(433, 1));
-        (2..=3).for_each(|mark| left.spend(&batch(mark)));
+        assert_eq!(left.room_left(), 600);
+        (2..=3).for_each(|mark| left.spend(&batch(mark), mark == 2));
         // Twice 100 bytes, and what goes with them.
         assert!(left.fits(96, 1) && !left.fits(97, 1));
-        left.report(332, Mark(2));
+        // The home's own work takes nothing of the kept room.
+        assert_eq!(left.room_left(), 600 - 168);
+        left.report((332, 432), Mark(2));
         assert!(left.fits(96, 1) && !left.fits(97, 1));
-        left.report(164, Mark(3));
+        left.report((164, 264), Mark(3));
+        assert_eq!(left.room_left(), 264);
         assert!(left.fits(96, 1) && !left.fits(97, 1));
-        left.report(0, Mark(3));
+        left.report((0, 0), Mark(3));
         assert!(!left.fits(0, 1));
     }
 }

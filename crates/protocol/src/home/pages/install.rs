@@ -65,11 +65,12 @@ impl Installer {
 
     /// Begins to install the pages that were modified first: what the batch with this mark does;
     /// nothing if no batch is wanted. Pages that have to be loaded are installed when they are
-    /// there: by the next time they would be out of memory again, and hold the log for ever.
+    /// there: by the next time they would be out of memory again, and hold the log for ever. In a
+    /// hurry it takes what there is, however little: the store is full (rule R7).
     pub(in crate::home) fn install(
         &mut self,
         pages: &mut Pages,
-        durable: Position,
+        (durable, hurries): (Position, bool),
         mark: Mark,
         outbox: &mut Outbox,
     ) -> Vec<Op> {
@@ -78,7 +79,7 @@ impl Installer {
             return ops;
         }
         let (mut installed, mut quarantine) = (Vec::new(), Vec::new());
-        for page in self.wanted(pages, durable) {
+        for page in self.wanted(pages, durable, hurries) {
             if let Some(installable) = pages.installable(page) {
                 ops.push(install_op(&installable));
                 ops.extend(pages.no_more_aside(page));
@@ -114,11 +115,11 @@ impl Installer {
         ops
     }
 
-    fn wanted(&mut self, pages: &Pages, durable: Position) -> Vec<PageId> {
+    fn wanted(&mut self, pages: &Pages, durable: Position, hurries: bool) -> Vec<PageId> {
         // One old change holds all log records that follow, also those of transactions that changed
         // nothing here (rule 10).
         let records = (durable.0 - self.installed.0) as usize;
-        if pages.mob_is_high() || records >= self.log_records_high {
+        if hurries || pages.mob_is_high() || records >= self.log_records_high {
             pages.oldest_modified(pages.install_pages(), durable)
         } else {
             self.loaded_to_install(pages)
@@ -142,11 +143,16 @@ impl Installer {
     pub(in crate::home) fn trim(
         &mut self,
         pages: &Pages,
-        durable: Position,
+        (durable, hurries): (Position, bool),
         mark: Mark,
     ) -> Vec<Op> {
         let installed = pages.installed_without(&[], durable);
-        let enough = self.installed.0 + (self.log_trim_max / TRIM_WORTH).max(1);
+        let worth = if hurries {
+            1
+        } else {
+            (self.log_trim_max / TRIM_WORTH).max(1)
+        };
+        let enough = self.installed.0 + worth;
         let mut ops = Vec::new();
         if self.installing.is_some()
             || installed.0 < enough
@@ -219,7 +225,8 @@ mod tests {
         pages.made_durable(PAGE, Position(3));
         let mut outbox = Outbox::new();
         let mut install = |installer: &mut Installer, pages: &mut Pages, durable| {
-            installer.install(pages, Position(durable), Mark(7), &mut outbox)
+            let durable = (Position(durable), false);
+            installer.install(pages, durable, Mark(7), &mut outbox)
         };
         assert!(install(&mut installer, &mut pages, 4).is_empty(), "too few");
         let ops = install(&mut installer, &mut pages, 5);
@@ -234,6 +241,37 @@ mod tests {
     }
 
     #[test]
+    fn a_full_store_installs_and_trims_however_little_there_is() {
+        let mut pages = Pages::new(0, usize::MAX);
+        let mut installer = Installer::new(Position(0), 1_000, 1_000);
+        let slots = PageSlots::Some(Vec::new());
+        pages.put_fresh(PAGE);
+        pages.accept(
+            PageChange { page: PAGE, slots },
+            Position(1),
+            Stamp::default(),
+        );
+        pages.made_durable(PAGE, Position(1));
+        let mut outbox = Outbox::new();
+        let mut install = |installer: &mut Installer, pages: &mut Pages, hurries| {
+            let durable = (Position(1), hurries);
+            installer
+                .install(pages, durable, Mark(1), &mut outbox)
+                .len()
+        };
+        assert_eq!(install(&mut installer, &mut pages, false), 0);
+        assert_eq!(install(&mut installer, &mut pages, true), 3);
+        installer.made_durable(Mark(1), &mut pages);
+        assert_eq!(install(&mut installer, &mut pages, true), 0, "all is done");
+        // A position that changed no page.
+        let mut trim = |hurries| {
+            let durable = (Position(2), hurries);
+            installer.trim(&pages, durable, Mark(2)).len()
+        };
+        assert_eq!((trim(false), trim(true)), (0, 2));
+    }
+
+    #[test]
     fn a_page_that_has_to_be_loaded_stays_until_it_is_installed() {
         let mut pages = Pages::new(0, 0);
         let mut installer = Installer::new(Position(0), 1, 100);
@@ -241,10 +279,10 @@ mod tests {
         let change = PageChange { page: PAGE, slots };
         pages.recover(change, Position(1), Stamp::default());
         let mut outbox = Outbox::new();
-        let ops = installer.install(&mut pages, Position(1), Mark(1), &mut outbox);
+        let ops = installer.install(&mut pages, (Position(1), false), Mark(1), &mut outbox);
         assert!(ops.is_empty() && installer.needs(PAGE));
         pages.loaded(PAGE, None, Position(1));
-        let ops = installer.install(&mut pages, Position(1), Mark(1), &mut outbox);
+        let ops = installer.install(&mut pages, (Position(1), false), Mark(1), &mut outbox);
         assert!(!ops.is_empty() && !installer.needs(PAGE));
     }
 }

@@ -4,5 +4,6 @@ mod admission;
 mod decisions;
 mod purposes;
 mod registrations;
+mod room;
 mod votes;
 mod world;

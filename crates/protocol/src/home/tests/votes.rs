@@ -48,6 +48,31 @@ fn a_vote_whose_end_was_asked_for_is_forgotten() {
     assert_eq!((world.size("votes"), stored(&world)), (0, 0));
 }
 
+/// The first vote that a name leaves to the homes costs nothing, and each further one doubles its wait (rule R7).
+#[test]
+fn a_name_that_leaves_its_votes_to_the_homes_waits() {
+    let mut world = world();
+    world.other_home(OTHER, TO_OTHER);
+    for _ in 0..2 {
+        voted(&mut world, 1);
+        world.wait(IN_DOUBT_MS);
+        other_answers(
+            &mut world,
+            CallResponse::Outcome(Outcome::Refused(Refusal::Unknown)),
+        );
+        assert_eq!(world.size("in_doubt"), 0);
+    }
+    let id = asked_for(&mut world, Vec::new());
+    let Some(Err(Refusal::Busy { retry_after_ms })) = world.outcome(id) else {
+        panic!("{:?}", world.outcome(id));
+    };
+    assert!((200..=250).contains(&retry_after_ms), "{retry_after_ms}");
+    world.wait(u64::from(retry_after_ms));
+    let id = asked_for(&mut world, Vec::new());
+    world.sync();
+    assert!(world.vote(id).is_some());
+}
+
 #[test]
 fn of_what_has_ended_only_the_end_is_kept() {
     let mut world = World::new(|config| config.votes_bytes_max = 20_000);

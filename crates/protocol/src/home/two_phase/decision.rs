@@ -105,8 +105,8 @@ impl Decisions<'_> {
                 // cannot be recorded now, the part is found out as any vote in doubt is.
                 let full = self.log.is_busy() || sender.has_all_answers;
                 let refusal = if full { Refusal::busy() } else { refusal };
-                let ended = (refusal, Vec::new());
-                self.tables.refuse_id(edge, whose, ended, self.log, outbox);
+                self.tables
+                    .refuse_id(edge, whose, refusal, self.log, outbox);
             }
         }
     }

@@ -5,6 +5,7 @@ pub(in crate::home) mod decision;
 pub(in crate::home) mod inquiry;
 pub(in crate::home) mod locks;
 pub(in crate::home) mod other_homes;
+mod patience;
 pub(in crate::home) mod resolution;
 mod shares;
 pub(in crate::home) mod votes;

@@ -49,7 +49,10 @@ impl Resolution<'_> {
         };
         let commit = answered.commit;
         match answered.finding {
-            Finding::Decided(decision) => self.decisions.decided(now, commit, decision, outbox),
+            Finding::Decided(decision) => {
+                votes.left_to_homes(commit, now.mono);
+                self.decisions.decided(now, commit, decision, outbox);
+            }
             Finding::Settled => self.decisions.settled(commit, outbox),
             Finding::Nothing => {}
         }

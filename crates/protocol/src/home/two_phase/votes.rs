@@ -5,6 +5,7 @@ use crate::edge::reply_routes::ReplyRoutes;
 use crate::home::commit::refusal::NotNow;
 use crate::home::two_phase::locks::Locks;
 use crate::home::two_phase::other_homes::{Known, OtherHomes};
+use crate::home::two_phase::patience::Patience;
 use crate::home::two_phase::shares::{Share, Shares};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -169,6 +170,7 @@ pub(in crate::home) enum Inquire {
 pub(in crate::home) struct Votes {
     by_commit: BTreeMap<CommitId, Vote>,
     shares: Shares,
+    patience: Patience,
     /// Those that hold locks: they may still become commits. By the stamps voted for.
     open: BTreeSet<(Stamp, CommitId)>,
     /// Those of them whose outcome is known and could not be carried out yet.
@@ -237,20 +239,25 @@ impl Votes {
     }
 
     /// Whether there is space for a vote. No name has more votes, and no more of their bytes, than
-    /// it leaves free (rule R7): so there is space for a member of another name.
+    /// it leaves free (rule R7): so there is space for a member of another name. A name that left
+    /// its votes to the homes again and again waits.
     pub(in crate::home) fn check_space(
         &self,
         request: &CommitRequest,
         bytes_max: usize,
+        now: Millis,
     ) -> Result<(), NotNow> {
         if request.with.is_empty() {
             return Ok(());
+        }
+        let name = request.id.member.name();
+        if let Some(retry_after_ms) = self.patience.busy_ms(name, now) {
+            return Err(NotNow::Refused(Refusal::Busy { retry_after_ms }));
         }
         let total = Share {
             votes: self.by_commit.len(),
             open_bytes: self.open_bytes,
         };
-        let name = request.id.member.name();
         match self
             .shares
             .has_space(name, request.bytes(), total, bytes_max)
@@ -258,6 +265,11 @@ impl Votes {
             true => Ok(()),
             false => Err(NotNow::Refused(Refusal::busy())),
         }
+    }
+
+    /// The other homes know how a vote ended, and its member has not said so (rule R7).
+    pub(in crate::home) fn left_to_homes(&mut self, commit: CommitId, now: Millis) {
+        self.patience.doubted(commit.member.name(), now);
     }
 
     /// Votes for a part that came by an edge: its objects are locked. Returns the operations that
