@@ -63,7 +63,9 @@ pub(in crate::home) fn recover(
     parts.recover(store, now)?;
     let (tip, last_stamp) = parts.recover_log(store, installed)?;
     let history = config.history.clone();
-    let history = OwnHistory::new(config.home, history, next.life, (tip, ceiling));
+    // The life before began its clock above the last stamp, too, and may have promised that.
+    let promised = ceiling.max(last_stamp.clock);
+    let history = OwnHistory::new(config.home, history, next.life, (tip, promised));
     let mut tables = Tables {
         changes: Changes::new(tip, config.changes_known_max),
         pages: parts.pages,
