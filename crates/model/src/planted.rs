@@ -71,6 +71,12 @@ bugs! {
     DecisionBelieved,
     /// Rule R7: a home votes for a transaction with homes that it does not know.
     ParticipantsBelieved,
+    /// Rule R7: whoever asks ends a vote in doubt.
+    AnybodySettles,
+    /// Rule R7: an operator's end of a vote is not logged.
+    SettlementNotLogged,
+    /// Rule R7: a member goes on showing what is known to be committed, though an operator refused it.
+    SettledStaysShown,
     /// Rule 10: what a vote read and wrote is not locked.
     VoteNotLocked,
     /// Rules 3 and 10: what a vote will write is moved for another commit.

@@ -14,6 +14,8 @@ use crate::home::rights::{CREATORS_PATH, TEMPLATE_PATH, is_operators_path};
 use crate::home::segments::is_path;
 use crate::home::staging::Piece;
 use crate::home::tables::{Entry, Tables};
+use crate::home::two_phase::inquiry::Inquiry;
+use crate::home::two_phase::settlement::{Asker, Settlement};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use thorp_model::limits::{SEGMENTS_MAX, STAGED_PER_MEMBER_MAX};
@@ -22,8 +24,8 @@ use thorp_model::records::{AuditMark, SegmentRecord, StagedRecord};
 use thorp_model::{
     AUDIT_PAGES, AUDIT_PATH, AuditRecord, CallError, CallId, CallRequest, CallResponse, CommitId,
     Delegation, DelegationNo, EdgeId, Generation, MemberId, NameId, NotDelegated, Note, Now, Op,
-    PageNo, Principal, Purpose, RIGHTS_SLOT, Registration, Right, RightsList, SegmentId, Slot,
-    SlotChange, Stamp, StorageError, Table, Verifier, planted, records, rights_page,
+    PageNo, Principal, Purpose, RIGHTS_SLOT, Registration, Right, RightsList, Ruling, SegmentId,
+    Slot, SlotChange, Stamp, StorageError, Table, Verifier, planted, records, rights_page,
 };
 
 /// Segments told by one answer.
@@ -40,6 +42,7 @@ pub(super) struct Calls<'a> {
     /// The name of the child that calls. Another home registers nobody.
     pub(super) carrier: Option<NameId>,
     pub(super) verifier: &'a dyn Verifier,
+    pub(super) inquiry: &'a Inquiry,
     pub(super) log: &'a mut Log,
     pub(super) tables: &'a mut Tables,
     pub(super) remover: &'a mut Remover,
@@ -53,6 +56,8 @@ pub(super) struct Caller {
     pub(super) who: Principal,
     /// The site that brings it; none: it comes on an edge of its own.
     pub(super) site: Option<NameId>,
+    /// Whether its question about an id that is not known ends that id (rule 11).
+    pub(super) ends_unknown: bool,
 }
 
 impl Calls<'_> {
@@ -119,7 +124,11 @@ impl Calls<'_> {
             CallRequest::Outcome {
                 commit,
                 registration,
-            } => self.outcome(commit, registration, outbox),
+            } => self.outcome(commit, registration, caller.ends_unknown, outbox),
+            CallRequest::Doubts { after } => self.settlement().list(now, (who, caller.site), after),
+            CallRequest::Settle { commit, ruling } => {
+                self.settle(now, (who, caller.site), (commit, ruling), outbox)
+            }
         };
         self.log.after_all(OnDurable::Answer(edge, call, result));
     }
@@ -246,7 +255,13 @@ impl Calls<'_> {
         Ok(registration)
     }
 
-    fn outcome(&mut self, id: CommitId, registration: Registration, outbox: &mut Outbox) -> Called {
+    fn outcome(
+        &mut self,
+        id: CommitId,
+        registration: Registration,
+        ends_unknown: bool,
+        outbox: &mut Outbox,
+    ) -> Called {
         if let Some(known) = self.tables.votes.response(id) {
             outbox.note(Note::OutcomeRemembered);
             return Ok(known);
@@ -260,6 +275,7 @@ impl Calls<'_> {
                 outbox.note(Note::BelowWindow);
                 outcomes::forgotten()
             }
+            Known::New if !ends_unknown => return Err(CallError::Busy),
             Known::New => {
                 self.writable()?;
                 outbox.note(Note::UnknownRecorded);
@@ -274,6 +290,40 @@ impl Calls<'_> {
             }
         };
         Ok(CallResponse::Outcome(outcome))
+    }
+
+    // --- Votes in doubt (rule R7) ---
+
+    fn settlement(&mut self) -> Settlement<'_> {
+        Settlement {
+            inquiry: self.inquiry,
+            log: self.log,
+            tables: self.tables,
+        }
+    }
+
+    /// An operator ends a vote in doubt. The record of it comes before it in the log (rule R8): there is no end without one.
+    fn settle(
+        &mut self,
+        now: Now,
+        asker: Asker,
+        (commit, ruling): (CommitId, Ruling),
+        outbox: &mut Outbox,
+    ) -> Called {
+        self.settlement().check(asker)?;
+        if let Some(outcome) = self.settlement().ended(commit)? {
+            return Ok(CallResponse::Settled(outcome));
+        }
+        self.writable()?;
+        if self.tables.pages.mob_is_full() {
+            return Err(CallError::Busy);
+        }
+        // What waits goes first: it leaves space for this one.
+        self.write_audit(now, outbox);
+        let occasion = Settlement::occasion(asker.0, commit, ruling);
+        self.tables.audit.note(occasion, 1);
+        self.write_audit(now, outbox);
+        self.settlement().settle(now, (commit, ruling), outbox)
     }
 
     // --- Segments ---
@@ -416,6 +466,9 @@ impl Calls<'_> {
 
     /// Writes what has to be recorded into the home's own segment. Without space for it, it waits.
     pub(super) fn write_audit(&mut self, now: Now, outbox: &mut Outbox) {
+        if !self.tables.audit.is_due() {
+            return;
+        }
         let segment = match self.tables.segments.find(AUDIT_PATH) {
             Some(segment) => Ok(segment),
             None => {

@@ -79,7 +79,6 @@ use crate::home::two_phase::decision::{Decisions, Sender};
 use crate::home::two_phase::inquiry::Inquiry;
 use crate::home::two_phase::resolution::Resolution;
 use alloc::collections::BTreeSet;
-use alloc::string::String;
 use alloc::vec::Vec;
 use thorp_model::limits::{HEARTBEAT_MS, REPORTED_NAME_BYTES_MAX};
 use thorp_model::planted::Bug;
@@ -292,15 +291,15 @@ impl Home {
 
     fn connected(&mut self, now: Now, edge: EdgeId, peer: &Peer, outbox: &mut Outbox) {
         let at = (self.log.durable(), self.watermark(now));
-        let name = self.config.name.clone();
         if peer.kind == NodeKind::Home {
-            return self.other_came(edge, name, at, outbox);
+            return self.other_came(edge, &peer.name, at, outbox);
         }
         // It has lost the old edge: nobody reads there, nobody acknowledges.
         if let Some(old) = self.children.edge_of(peer.node) {
             outbox.note(Note::CameAgain);
             self.end_edge(old, "the same node has come again", outbox);
         }
+        let name = self.config.name.clone();
         let of_home = (&*name, Vec::new());
         if !self.children.begin(edge, peer, at, of_home, 0, outbox) {
             return outbox.close(edge, "too many children");
@@ -452,7 +451,7 @@ impl Home {
             let occasion = Occasion::denied(NameId::of(&name), segment, Right::Read);
             self.tables.audit.note(occasion, count);
         }
-        if self.tables.audit.is_due() && !self.log.is_busy() {
+        if !self.log.is_busy() {
             self.calls(None).write_audit(now, outbox);
         }
     }
@@ -488,6 +487,7 @@ impl Home {
             call: call.call,
             who,
             site: self.site(edge),
+            ends_unknown: true,
         };
         let carrier = self.carrier(edge);
         self.calls(carrier).call(now, caller, call.request, outbox);
@@ -571,15 +571,16 @@ impl Home {
     fn other_came(
         &mut self,
         edge: EdgeId,
-        name: String,
+        asker: &str,
         at: (Position, Stamp),
         outbox: &mut Outbox,
     ) {
-        if !self.inquiry.asker_came(edge) {
+        if !self.inquiry.asker_came(edge, asker) {
             outbox.note(Note::ChildLimited);
             return outbox.close(edge, "too many other homes");
         }
         self.neighbours.came(edge);
+        let name = self.config.name.clone();
         let begin = responses::begin_for_home(self.config.home, name, at);
         outbox.down(edge, begin);
     }
@@ -603,6 +604,7 @@ impl Home {
                     call: call.call,
                     who: Principal::default(),
                     site: None,
+                    ends_unknown: self.inquiry.is_configured(edge),
                 };
                 self.calls(None).call(now, caller, call.request, outbox);
             }
@@ -736,6 +738,7 @@ impl Home {
         Calls {
             carrier,
             verifier: &*self.config.verifier,
+            inquiry: &self.inquiry,
             log: &mut self.log,
             tables: &mut self.tables,
             remover: &mut self.remover,

@@ -124,7 +124,12 @@ impl InFlight {
             _ => None,
         };
         if let Some(stamp) = states().find_map(committed) {
-            return Some(Decision::Commit(stamp));
+            // An operator ended it without knowing all votes. None of the homes takes less than its own (rule R7).
+            let voted = states().filter_map(|state| match state {
+                PartState::Voted(stamp) => Some(*stamp),
+                _ => None,
+            });
+            return Some(Decision::Commit(voted.fold(stamp, Stamp::max)));
         }
         let votes: Option<Vec<Stamp>> = states()
             .map(|state| match state {
@@ -139,7 +144,9 @@ impl InFlight {
     /// a home that has forgotten it since does not change how it ended.
     pub(super) fn refusal(&self) -> Option<(HomeId, Refusal)> {
         if matches!(self.decision, Some(Decision::Commit(_))) {
-            return None;
+            // An operator has refused it there, and it stands elsewhere: nobody may run it again (rule R7).
+            let mixed = self.parts.iter().find(|at| at.is_refused_elsewhere());
+            return mixed.map(|at| (at.home(), Refusal::Forgotten));
         }
         let refusals = self.parts.iter().filter_map(|at| match &at.state {
             PartState::Ended(Outcome::Refused(refusal)) => Some((at.part.home, refusal.clone())),
@@ -180,6 +187,11 @@ impl InFlight {
 impl AtPart {
     pub(super) fn home(&self) -> HomeId {
         self.part.home
+    }
+
+    /// Its home refused it for the sake of another home.
+    fn is_refused_elsewhere(&self) -> bool {
+        self.state == PartState::Ended(Outcome::Refused(Refusal::Elsewhere))
     }
 
     /// Whether the program finds what it wrote there.

@@ -2,13 +2,14 @@
 
 use crate::home::Outbox;
 use crate::home::two_phase::other_homes::OtherHomes;
+use crate::home::two_phase::otherwise::{decision_of, is_otherwise};
 use crate::home::two_phase::votes::{State, Votes};
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use thorp_model::limits::{IN_DOUBT_MS, OTHER_HOMES_MAX};
 use thorp_model::{
     CallError, CallId, CallRequest, CallResponse, CommitId, Decision, EdgeId, HomeId, MemberId,
-    Millis, Note, Outcome, Participant, Up, message,
+    Millis, Note, Outcome, Participant, Stamp, Up, message,
 };
 
 /// The votes of a home whose outcomes it does not know (rule 10), for people.
@@ -65,8 +66,8 @@ pub(in crate::home) struct Inquiry {
     configured: OtherHomes,
     /// The ways to other homes.
     others: BTreeMap<HomeId, EdgeId>,
-    /// Other homes that ask here.
-    askers: BTreeSet<EdgeId>,
+    /// Other homes that ask here, and whether each is configured.
+    askers: BTreeMap<EdgeId, bool>,
     asking: BTreeMap<CallId, Question>,
     questions: u64,
 }
@@ -78,7 +79,7 @@ impl Inquiry {
             node,
             configured: OtherHomes::new(configured),
             others: BTreeMap::new(),
-            askers: BTreeSet::new(),
+            askers: BTreeMap::new(),
             asking: BTreeMap::new(),
             questions: 0,
         }
@@ -110,16 +111,27 @@ impl Inquiry {
 
     /// Whether another home asks by this edge.
     pub(in crate::home) fn is_asker(&self, edge: EdgeId) -> bool {
-        self.askers.contains(&edge)
+        self.askers.contains_key(&edge)
     }
 
-    /// Another home has come to ask. False at the limit.
-    pub(in crate::home) fn asker_came(&mut self, edge: EdgeId) -> bool {
+    /// Whether the home that asks by this edge is one that this home is configured for. Another one never shared a vote
+    /// with it, so its question about an unknown id ends nothing (rule R2).
+    pub(in crate::home) fn is_configured(&self, edge: EdgeId) -> bool {
+        self.askers.get(&edge).copied().unwrap_or_default()
+    }
+
+    /// The home of this name has come to ask. False at the limit.
+    pub(in crate::home) fn asker_came(&mut self, edge: EdgeId, name: &str) -> bool {
         let has_space = self.askers.len() < OTHER_HOMES_MAX;
         if has_space {
-            self.askers.insert(edge);
+            self.askers.insert(edge, self.configured.has(name));
         }
         has_space
+    }
+
+    /// Whether there is a way to another home.
+    pub(in crate::home) fn reaches(&self, home: HomeId) -> bool {
+        self.others.contains_key(&home)
     }
 
     /// The homes that a transaction may name.
@@ -205,6 +217,12 @@ impl Inquiry {
         let Question { home, commit, .. } = self.asking.remove(&call)?;
         votes.end_asking(commit, home);
         let has_time = result.is_ok();
+        if let Ok(CallResponse::Outcome(outcome)) = &result
+            && let Some(State::Ended(ended)) = votes.get(commit).map(|vote| &vote.state)
+            && decision_of(outcome).is_some_and(|said| is_otherwise(ended, said))
+        {
+            outbox.note(Note::EndedOtherwise);
+        }
         let finding = match result {
             Ok(response) => find(commit, home, response, votes),
             Err(CallError::Busy) => {
@@ -241,8 +259,13 @@ fn find(commit: CommitId, home: HomeId, response: CallResponse, votes: &mut Vote
         }
         CallResponse::Outcome(outcome) if in_doubt => {
             votes.heard(commit, home);
+            let own = votes
+                .get(commit)
+                .map_or(Stamp::default(), |vote| vote.stamp);
             Finding::Decided(match outcome {
-                Outcome::Committed { stamp, .. } => Decision::Commit(stamp),
+                // An operator who did not know this home's vote may have ended it lower. What this home
+                // promises is bounded by its own vote (rule R7).
+                Outcome::Committed { stamp, .. } => Decision::Commit(stamp.max(own)),
                 // Also one that was forgotten: that home did not vote for it, or it would remember
                 // the vote until this home has learned the outcome.
                 Outcome::Refused(_) => Decision::Abort,
@@ -259,7 +282,7 @@ mod tests {
     use crate::home::two_phase::locks::Locks;
     use crate::home::two_phase::votes::Vote;
     use alloc::vec::Vec;
-    use thorp_model::{CommitRequest, Part, Position, Registration, Stamp};
+    use thorp_model::{CommitRequest, Part, Position, Registration};
 
     const OTHER: HomeId = HomeId(2);
 

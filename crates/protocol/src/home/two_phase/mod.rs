@@ -5,6 +5,8 @@ pub(in crate::home) mod decision;
 pub(in crate::home) mod inquiry;
 pub(in crate::home) mod locks;
 pub(in crate::home) mod other_homes;
+mod otherwise;
 pub(in crate::home) mod resolution;
+pub(in crate::home) mod settlement;
 mod shares;
 pub(in crate::home) mod votes;
