@@ -110,6 +110,15 @@ pub enum Ruling {
     Abort,
 }
 
+impl fmt::Display for Ruling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Ruling::Commit => "commit",
+            Ruling::Abort => "abort",
+        })
+    }
+}
+
 impl CallRequest {
     /// Bytes of the chunks that it stages, for limits; none of other requests.
     pub fn staged_bytes(&self) -> usize {

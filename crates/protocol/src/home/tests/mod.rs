@@ -4,5 +4,6 @@ mod admission;
 mod decisions;
 mod purposes;
 mod registrations;
+mod settlement;
 mod votes;
 mod world;
