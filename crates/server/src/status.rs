@@ -357,7 +357,7 @@ impl AgreementStatus {
             false => format!("not reached: home id {}", unreached.join(", ")),
         };
         Some(format!(
-            "{} transactions in doubt, the oldest for {:.0} s: what they touched is locked; {why}",
+            "{} transactions in doubt, the oldest for {:.0} s: what they touched is locked; {why}; `thorp doubt list` shows them",
             self.in_doubt, self.oldest_s
         ))
     }

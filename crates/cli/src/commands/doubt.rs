@@ -2,7 +2,7 @@
 
 use super::{say, say_json};
 use crate::connect::Via;
-use crate::failure::{Code, Failure};
+use crate::failure::Failure;
 use crate::text::{Side, Table, note};
 use clap::{Args, Subcommand};
 use thorp_client::{CommitId, Doubt, DoubtHome, Error, ErrorKind, Outcome, Ruling, Stamp};

@@ -4,7 +4,7 @@ use crate::home::HomeConfig;
 use crate::home::tests::decisions::{
     TO_OTHER, asked_for, commit_at, decide, other_answers, voted, world,
 };
-use crate::home::tests::world::{HOME, OTHER, World, anna, on, page, site, write};
+use crate::home::tests::world::{HOME, OTHER, World, anna, create, inline, on, page, site, write};
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec;
@@ -366,6 +366,28 @@ fn a_store_without_space_settles_nothing() {
     assert_eq!(world.size("in_doubt"), 1);
     world.handle(space(true));
     assert_eq!(settle(&mut world, id, Ruling::Abort), refused());
+}
+
+/// The operator asks again until it is there, and is recorded once.
+#[test]
+fn a_commit_by_an_operator_waits_for_its_page() {
+    let mut world = World::new(|config| config.cache_bytes = 0);
+    is_there(&mut world, OPERATOR, olga(), "olga", true);
+    world.commit(Vec::new(), vec![on(page(1), vec![create(0, inline(8))])]);
+    world.sync();
+    let (id, vote) = voted(&mut world, 1);
+    world.held = Some(Vec::new());
+    for _ in 0..2 {
+        let answer = settle(&mut world, id, Ruling::Commit);
+        assert_eq!(answer, Err(CallError::Busy));
+    }
+    assert_eq!(world.held.take().as_deref(), Some(&[page(1)][..]));
+    assert!(list(&mut world, None).0.is_empty(), "its end is known");
+    world.load(page(1));
+    world.sync();
+    let (_, stamp) = committed(settle(&mut world, id, Ruling::Commit));
+    assert_eq!(stamp, vote);
+    assert_eq!(settled_records(&world).len(), 1);
 }
 
 // --- What comes later and says otherwise ---
