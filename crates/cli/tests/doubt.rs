@@ -154,7 +154,9 @@ fn an_operator_ends_what_nobody_else_can() {
     let settled = doubt(&alps, &olga, &["settle", "alps", &other_id, "--commit"]);
     assert_eq!(settled.code, 0, "{}", settled.err);
     assert!(settled.out.contains("committed at"), "{}", settled.out);
-    assert_eq!(village.agreement(0)["in_doubt"], 0);
+    let agreement = village.agreement(0);
+    assert_eq!(agreement["in_doubt"], 0, "{agreement}");
+    assert_eq!(agreement["resolved_by_operators"], 2, "{agreement}");
     assert_eq!(
         (read(&member, &first), read(&member, &second)),
         (OLD.to_vec(), NEW.to_vec())

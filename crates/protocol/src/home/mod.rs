@@ -13,7 +13,7 @@
 //! | `tables` | everything that an accepted commit changes, and the step that changes it |
 //! | `log` | positions, stamps, the queue for the disk, space, recovery |
 //! | `commit` | the pipeline of a request: validation, effects, dependencies, parking |
-//! | `two_phase` | votes and their locks, decisions, the inquiry at other homes |
+//! | `two_phase` | votes and their locks, decisions, the inquiry at other homes, what operators end |
 //! | `pages` | images and the MOB, installation, removal, quarantine, waiters |
 //! | `audit` | what is recorded about rights (rule R8) |
 //! | `rights` | who may do what in each segment (rules R3 and R4) |
