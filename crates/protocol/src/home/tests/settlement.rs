@@ -112,7 +112,7 @@ fn a_list_names_the_commit_its_member_and_the_other_homes() {
         panic!("{doubts:?}");
     };
     assert_eq!((doubt.commit, doubt.stamp, more), (id, stamp, false));
-    assert_eq!(doubt.others, [away.clone()]);
+    assert_eq!(doubt.others, core::slice::from_ref(&away));
     assert_eq!(doubt.name, None, "no edge has named the member");
     let before = doubt.age_ms;
     world.wait(700);
