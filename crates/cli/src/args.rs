@@ -3,8 +3,8 @@
 #[cfg(feature = "planner")]
 use crate::commands::plan;
 use crate::commands::{
-    audit, ca, check, confirm, get, group, home, ifc, inspect, invite, join, ls, put, rights, rm,
-    salvage, site, status, watch,
+    audit, ca, check, confirm, doubt, get, group, home, ifc, inspect, invite, join, ls, put,
+    rights, rm, salvage, site, status, watch,
 };
 use crate::demo;
 use clap::{Parser, Subcommand};
@@ -48,6 +48,8 @@ pub(crate) enum Command {
     Group(group::Options),
     /// Show what a home has recorded about rights
     Audit(audit::Options),
+    /// Show transactions that a home is in doubt about, or end one whose other home is gone for ever
+    Doubt(doubt::Options),
     /// Store bytes as an object
     Put(put::Options),
     /// Print an object's bytes

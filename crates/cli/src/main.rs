@@ -52,6 +52,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Rights(options) => commands::rights::run(&options),
         Command::Group(options) => commands::group::run(&options),
         Command::Audit(options) => commands::audit::run(&options),
+        Command::Doubt(options) => commands::doubt::run(&options),
         Command::Put(options) => commands::put::run(&options),
         Command::Get(options) => commands::get::run(&options),
         Command::Watch(options) => commands::watch::run(&options),

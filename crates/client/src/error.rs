@@ -209,7 +209,7 @@ impl From<FetchRefusal> for Error {
 impl From<CallError> for Error {
     fn from(error: CallError) -> Self {
         let kind = match error {
-            CallError::NoSuchSegment => ErrorKind::NotFound,
+            CallError::NoSuchSegment | CallError::NoSuchVote => ErrorKind::NotFound,
             CallError::BadPath | CallError::Invalid => ErrorKind::Invalid,
             CallError::TooMany => ErrorKind::TooLarge,
             // The home has forgotten this member, which registers again with the next try.

@@ -3,7 +3,8 @@
 //! The records are objects of the segment [`AUDIT_PATH`], which the home writes itself: a ring of
 //! [`AUDIT_RECORDS_MAX`]. Only operators may read it, and whom they let.
 
-use crate::ids::{NameId, PageId, PageNo, Position, SegmentId, Slot};
+use crate::ids::{CommitId, NameId, PageId, PageNo, Position, SegmentId, Slot};
+use crate::message::Ruling;
 use crate::rights::Right;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -33,6 +34,13 @@ pub enum AuditEvent {
     },
     /// A rights list was changed.
     RightsChanged,
+    /// An operator ended a vote in doubt (rule R7). It concerns no segment.
+    DoubtSettled {
+        /// The commit of the vote.
+        commit: CommitId,
+        /// How the operator ended it.
+        ruling: Ruling,
+    },
 }
 
 /// One record. Equal ones are counted instead of repeated.
@@ -48,7 +56,7 @@ pub struct AuditRecord {
     pub name: String,
     /// The site that reported it or brought the request; none if it came by an edge of its own.
     pub site: Option<String>,
-    /// The segment.
+    /// The segment; number 0 if the event concerns none.
     pub segment: SegmentId,
     /// The path of the segment at that time.
     pub path: String,
@@ -73,10 +81,15 @@ impl AuditRecord {
 
     /// The bytes of its object. Long names and paths are cut: every record fits in its place.
     pub fn to_bytes(&self) -> Vec<u8> {
+        let path_bytes_max = match self.event {
+            AuditEvent::Denied { .. } | AuditEvent::RightsChanged => PATH_BYTES_MAX,
+            // The id of the commit is in its place.
+            AuditEvent::DoubtSettled { .. } => 0,
+        };
         let cut = AuditRecord {
             name: beginning(&self.name, NAME_BYTES_MAX),
             site: self.site.as_deref().map(|s| beginning(s, NAME_BYTES_MAX)),
-            path: beginning(&self.path, PATH_BYTES_MAX),
+            path: beginning(&self.path, path_bytes_max),
             ..self.clone()
         };
         // Encoding into memory fails for no value of this type.
@@ -100,6 +113,7 @@ fn beginning(text: &str, bytes_max: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::MemberId;
     use crate::limits::{IMAGE_HEADER_BYTES, PAGE_BYTES, SLOT_ENTRY_BYTES};
 
     #[test]
@@ -134,24 +148,37 @@ mod tests {
     #[test]
     fn a_page_holds_its_records_whatever_is_in_them() {
         let long = "ä".repeat(300);
-        let record = AuditRecord {
-            number: u64::MAX,
-            event: AuditEvent::Denied {
-                right: Right::Admin,
-            },
-            who: NameId(u64::MAX),
-            name: long.clone(),
-            site: Some(long.clone()),
-            segment: SegmentId(u32::MAX),
-            path: long,
-            position: Position(u64::MAX),
-            wall_ms: u64::MAX,
-            count: u64::MAX,
+        let denied = AuditEvent::Denied {
+            right: Right::Admin,
         };
-        let each = record.to_bytes().len() + SLOT_ENTRY_BYTES;
-        assert!(
-            each * PER_PAGE as usize + IMAGE_HEADER_BYTES <= PAGE_BYTES,
-            "{each}"
-        );
+        let settled = AuditEvent::DoubtSettled {
+            commit: CommitId {
+                member: MemberId(u128::MAX),
+                sequence: u64::MAX,
+            },
+            ruling: Ruling::Abort,
+        };
+        for event in [denied, AuditEvent::RightsChanged, settled] {
+            let record = AuditRecord {
+                number: u64::MAX,
+                event,
+                who: NameId(u64::MAX),
+                name: long.clone(),
+                site: Some(long.clone()),
+                segment: SegmentId(u32::MAX),
+                path: long.clone(),
+                position: Position(u64::MAX),
+                wall_ms: u64::MAX,
+                count: u64::MAX,
+            };
+            let bytes = record.to_bytes();
+            let each = bytes.len() + SLOT_ENTRY_BYTES;
+            assert!(
+                each * PER_PAGE as usize + IMAGE_HEADER_BYTES <= PAGE_BYTES,
+                "{event:?}: {each}"
+            );
+            let read = AuditRecord::parse(&bytes);
+            assert_eq!(read.map(|read| read.event), Some(event));
+        }
     }
 }

@@ -3,6 +3,7 @@
 use crate::limits::SLOTS_MAX;
 use alloc::string::String;
 use core::fmt;
+use core::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 /// Declares a number that must not be mistaken for another.
@@ -282,6 +283,32 @@ impl fmt::Display for CommitId {
     }
 }
 
+impl FromStr for CommitId {
+    type Err = NoCommitId;
+
+    fn from_str(text: &str) -> Result<Self, NoCommitId> {
+        let (member, sequence) = text.split_once(':').ok_or(NoCommitId)?;
+        let member = u128::from_str_radix(member, 16).map_err(|_| NoCommitId)?;
+        let sequence = sequence.parse().map_err(|_| NoCommitId)?;
+        Ok(CommitId {
+            member: MemberId(member),
+            sequence,
+        })
+    }
+}
+
+/// A text names no commit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NoCommitId;
+
+impl fmt::Display for NoCommitId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a commit is named MEMBER:NUMBER, the member in hexadecimal digits")
+    }
+}
+
+impl core::error::Error for NoCommitId {}
+
 impl fmt::Debug for CommitId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}:{}", self.member, self.sequence)
@@ -418,5 +445,17 @@ mod tests {
         assert_eq!((id.name(), id.0 as u64), (anna, u64::MAX));
         // Both ends of an edge compute it: it must not change (rule R1).
         assert_eq!(alloc::format!("{anna}"), "9b0b94badc64ae45");
+    }
+
+    #[test]
+    fn a_commit_is_named_by_what_is_printed_of_it() {
+        let id = CommitId {
+            member: MemberId::new(NameId::of("anna"), 7),
+            sequence: 12,
+        };
+        assert_eq!(alloc::format!("{id}").parse(), Ok(id));
+        for wrong in ["", "12", "x:1", "1:x", "1:-1", ":1"] {
+            assert_eq!(wrong.parse::<CommitId>(), Err(NoCommitId), "{wrong:?}");
+        }
     }
 }

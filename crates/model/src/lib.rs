@@ -50,15 +50,15 @@ pub use digest::{PageDigest, PartDigest};
 pub use history::{Closed, Incarnation, LifeEnd, LifeId, Lives, Met, Point, ReceiptKey};
 pub use ids::{
     Attempt, CommitId, DelegationNo, EdgeId, EntryNo, Epoch, Generation, HomeId, MemberId, Millis,
-    NameId, NodeKind, Now, ObjectId, PageId, PageNo, Peer, Place, Position, Reference,
+    NameId, NoCommitId, NodeKind, Now, ObjectId, PageId, PageNo, Peer, Place, Position, Reference,
     Registration, ReportNo, RequestId, SegmentId, Slot, Stamp,
 };
 pub use image::{Content, Draft, Image, ImageEdit, MalformedImage, Overflow};
 pub use machine::{Action, Command, Direction, Event, Outbox, StateMachine};
 pub use message::{
-    CallError, CallId, CallRequest, CallResponse, CommitRequest, Decision, Down, FetchRefusal,
-    FetchResult, InvalidCommit, Message, Outcome, PageWrites, Part, Participant, PeerImage,
-    Refusal, Reported, SegmentInfo, Step, Up,
+    CallError, CallId, CallRequest, CallResponse, CommitRequest, Decision, Doubt, DoubtHome, Down,
+    FetchRefusal, FetchResult, InvalidCommit, Message, Outcome, PageWrites, Part, Participant,
+    PeerImage, Refusal, Reported, Ruling, SegmentInfo, Step, Up,
 };
 pub use note::Note;
 pub use publish::{OverlayUpdate, Publish};

@@ -365,6 +365,9 @@ pub const DOUBTERS_MAX: usize = 1024;
 /// largest ones. Once a part has ended, only how it ended is kept.
 pub const VOTES_BYTES_MAX: usize = 256 << 20;
 
+/// Votes in doubt in one answer to an operator (rule R7).
+pub const DOUBTS_LISTED_MAX: usize = 256;
+
 /// How long a home waits for the outcome of what it voted for before it asks
 /// the other homes (rule 10).
 pub const IN_DOUBT_MS: u64 = 2_000;

@@ -185,6 +185,10 @@ notes! {
     DecisionDisbelieved,
     /// Rule 10: a decision would move the clock too far: the other homes are asked.
     DecisionDoubted,
+    /// Rule R7: an operator ended a vote in doubt.
+    DoubtSettled,
+    /// Rule R7: what a member decides, or how another home ended its part, is not how the vote ended here.
+    EndedOtherwise,
     /// Rule 10: every home has heard of an outcome, and the vote was forgotten.
     VoteSettled,
     /// Rule 11: a remembered outcome was told.

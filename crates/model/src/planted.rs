@@ -77,6 +77,12 @@ bugs! {
     RoomNotShared,
     /// Rule R7: a name leaves its votes to the homes as often as it likes.
     DoubtsNotCounted,
+    /// Rule R7: whoever asks ends a vote in doubt.
+    AnybodySettles,
+    /// Rule R7: an operator's end of a vote is not logged.
+    SettlementNotLogged,
+    /// Rule R7: a member goes on showing what is known to be committed, though an operator refused it.
+    SettledStaysShown,
     /// Rule 10: what a vote read and wrote is not locked.
     VoteNotLocked,
     /// Rules 3 and 10: what a vote will write is moved for another commit.

@@ -4,10 +4,14 @@
 //! `THORP_BLESS=1` writes the file anew. A line of it may change only together
 //! with a version: of the protocol, or of a home's records.
 
+#[path = "golden/calls.rs"]
+mod calls;
 #[path = "golden/messages.rs"]
 mod messages;
 #[path = "golden/records.rs"]
 mod records;
+#[path = "golden/values.rs"]
+mod values;
 
 use serde::Serialize;
 use std::fmt::Write as _;

@@ -169,12 +169,19 @@ fn agreed(to: &mut DescriptorEncoder<'_>, agreement: &AgreementStatus) -> fmt::R
     let resolved = [
         by("member", agreement.resolved_by_member),
         by("home", agreement.resolved_by_homes),
+        by("operator", agreement.resolved_by_operators),
     ];
     counters(
         to,
         "votes_resolved",
         "Votes whose outcome was told, by whom",
         resolved,
+    )?;
+    counter(
+        to,
+        "votes_ended_otherwise",
+        "News that a transaction ended otherwise elsewhere than here",
+        agreement.ended_otherwise,
     )
 }
 

@@ -70,6 +70,10 @@ pub struct AgreementStatus {
     pub resolved_by_member: u64,
     /// Votes whose outcome another home told.
     pub resolved_by_homes: u64,
+    /// Votes that an operator ended (rule R7).
+    pub resolved_by_operators: u64,
+    /// News that a transaction ended otherwise at another home, or that its member decided otherwise (rule R7).
+    pub ended_otherwise: u64,
     /// It is in doubt, and its configuration names no other home that it could ask.
     pub nobody_to_ask: bool,
 }
@@ -335,6 +339,8 @@ impl AgreementStatus {
             asked: notes.get(Note::InDoubtAsked),
             resolved_by_member: notes.get(Note::DecidedByMember),
             resolved_by_homes: notes.get(Note::InDoubtResolved),
+            resolved_by_operators: notes.get(Note::DoubtSettled),
+            ended_otherwise: notes.get(Note::EndedOtherwise),
             // Each of them is dialed on demand: a parent of the driver.
             nobody_to_ask: doubts.votes > 0 && handle.parents().is_empty(),
         }
@@ -357,7 +363,7 @@ impl AgreementStatus {
             false => format!("not reached: home id {}", unreached.join(", ")),
         };
         Some(format!(
-            "{} transactions in doubt, the oldest for {:.0} s: what they touched is locked; {why}",
+            "{} transactions in doubt, the oldest for {:.0} s: what they touched is locked; {why}; `thorp doubt list` shows them",
             self.in_doubt, self.oldest_s
         ))
     }

@@ -1,4 +1,4 @@
-//! `thorp audit`: what a home has recorded about rights.
+//! `thorp audit`: what a home has recorded about rights, and about what operators did.
 
 use super::{say, say_json};
 use crate::connect::Via;
@@ -65,11 +65,15 @@ fn what(entry: &AuditEntry) -> String {
     match entry.event {
         AuditEvent::Denied { right } => format!("wanted {right}, and has no right to"),
         AuditEvent::RightsChanged => "changed the rights".to_owned(),
+        AuditEvent::DoubtSettled { commit, ruling } => {
+            format!("ended {commit}, which was in doubt: {ruling}")
+        }
     }
 }
 
 fn segment(entry: &AuditEntry) -> String {
     match entry.path.is_empty() {
+        true if entry.segment.0 == 0 => "(none)".to_owned(),
         true => format!("(number {})", entry.segment),
         false => entry.path.clone(),
     }
@@ -79,6 +83,13 @@ fn as_json(entry: &AuditEntry) -> serde_json::Value {
     let event = match entry.event {
         AuditEvent::Denied { .. } => "denied",
         AuditEvent::RightsChanged => "rights_changed",
+        AuditEvent::DoubtSettled { .. } => "doubt_settled",
+    };
+    let (commit, ruling) = match entry.event {
+        AuditEvent::DoubtSettled { commit, ruling } => {
+            (Some(commit.to_string()), Some(ruling.to_string()))
+        }
+        _ => (None, None),
     };
     serde_json::json!({
         "number": entry.number,
@@ -87,6 +98,8 @@ fn as_json(entry: &AuditEntry) -> serde_json::Value {
         "who": entry.who,
         "event": event,
         "right": entry.missing().map(thorp_client::Right::word),
+        "commit": commit,
+        "ruling": ruling,
         "segment": entry.segment.0,
         "path": entry.path,
         "site": entry.site,

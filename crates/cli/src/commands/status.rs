@@ -59,6 +59,8 @@ struct Agreement {
     asked: u64,
     resolved_by_member: u64,
     resolved_by_homes: u64,
+    resolved_by_operators: u64,
+    ended_otherwise: u64,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -335,7 +337,8 @@ fn storage_line(storage: &Storage) -> String {
 /// Nothing, at a home that has shared no transaction.
 fn agreement_line(agreement: &Agreement) -> Option<String> {
     let (by_member, by_homes) = (agreement.resolved_by_member, agreement.resolved_by_homes);
-    if agreement.in_doubt + by_member + by_homes == 0 {
+    let by_operators = agreement.resolved_by_operators;
+    if agreement.in_doubt + by_member + by_homes + by_operators == 0 {
         return None;
     }
     let mut line = format!("shared with other homes: {} in doubt", agreement.in_doubt);
@@ -350,6 +353,13 @@ fn agreement_line(agreement: &Agreement) -> Option<String> {
         "; {by_member} ended by members, {by_homes} by asking ({} questions)",
         agreement.asked
     );
+    if by_operators > 0 {
+        line += &format!(", {by_operators} by operators");
+    }
+    if agreement.ended_otherwise > 0 {
+        let times = agreement.ended_otherwise;
+        line += &format!("; {times} times that was NOT how another node ended it");
+    }
     Some(line)
 }
 

@@ -76,6 +76,16 @@ impl Village {
         }
     }
 
+    /// Where the site listens.
+    pub(crate) fn site(&self) -> &str {
+        &self.site
+    }
+
+    /// The directory of an ordinary certificate.
+    pub(crate) fn identity(&self) -> &str {
+        &self.identity
+    }
+
     pub(crate) fn home(&self, which: usize) -> &HomeProcess {
         self.homes[which].as_ref().unwrap()
     }

@@ -17,7 +17,7 @@ pub struct AuditEntry {
     /// The site that reported it or brought the request: then only that site says who it was. None if the node came to
     /// the home itself.
     pub site: Option<String>,
-    /// The segment.
+    /// The segment; number 0 if the event concerns none.
     pub segment: SegmentId,
     /// The path of the segment at that time, perhaps only its beginning.
     pub path: String,
@@ -71,7 +71,7 @@ impl AuditEntry {
     pub fn missing(&self) -> Option<Right> {
         match self.event {
             AuditEvent::Denied { right } => Some(right),
-            AuditEvent::RightsChanged => None,
+            AuditEvent::RightsChanged | AuditEvent::DoubtSettled { .. } => None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The member: a program's way in.
 
 mod audit;
+mod doubts;
 mod segments;
 mod transact;
 
@@ -17,7 +18,7 @@ use crate::{
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-use thorp_model::{HomeId, Note, Refusal};
+use thorp_model::{Doubt, HomeId, Note, Refusal, Ruling};
 use thorp_net::driver::now;
 
 /// A program that has joined. Cheap to clone, usable from any thread; when the last clone (and the last segment,
@@ -75,6 +76,51 @@ impl Member {
     /// read the audit, or the home has recorded nothing yet.
     pub fn audit(&self, home: &str) -> Result<Vec<AuditEntry>> {
         audit::read(self, home)
+    }
+
+    /// The votes in doubt at a home, the oldest first: their transactions are over several homes, and the home does not
+    /// know how they ended. What they touched is locked. This is for operators that have joined at the home itself.
+    ///
+    /// # Errors
+    ///
+    /// As [`Member::open`]; [`NoRight`](ErrorKind::NoRight) to others, and by way of a site.
+    pub fn doubts(&self, home: &str) -> Result<Vec<Doubt>> {
+        block_on(self.doubts_async(home))
+    }
+
+    /// As [`Member::doubts`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Member::doubts`].
+    pub async fn doubts_async(&self, home: &str) -> Result<Vec<Doubt>> {
+        doubts::list(self, self.home(home).await?).await
+    }
+
+    /// Ends a vote in doubt at a home, because another home of its transaction is gone for ever. If that home did decide,
+    /// and otherwise, the transaction stands at one home and not at the other: nothing repairs that. The home records who
+    /// did it in its audit. Returns how the vote has ended there, which may be otherwise, if it was not in doubt any more.
+    ///
+    /// # Errors
+    ///
+    /// As [`Member::doubts`]; [`NotFound`](ErrorKind::NotFound) if the home knows nothing of the commit,
+    /// [`Full`](ErrorKind::Full) if its store has no space for the outcome and its record.
+    pub fn settle_doubt(&self, home: &str, commit: CommitId, ruling: Ruling) -> Result<Outcome> {
+        block_on(self.settle_doubt_async(home, commit, ruling))
+    }
+
+    /// As [`Member::settle_doubt`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Member::settle_doubt`].
+    pub async fn settle_doubt_async(
+        &self,
+        home: &str,
+        commit: CommitId,
+        ruling: Ruling,
+    ) -> Result<Outcome> {
+        doubts::settle(self, self.home(home).await?, commit, ruling).await
     }
 
     /// How transactions of [`Member::transact`] behave: as [`JoinConfig::session`] set it.

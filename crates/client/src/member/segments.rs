@@ -205,7 +205,7 @@ impl Member {
     }
 
     /// A home by its name. It is waited for: perhaps its stream has not begun.
-    async fn home(&self, name: &str) -> Result<HomeId> {
+    pub(super) async fn home(&self, name: &str) -> Result<HomeId> {
         let shared = self.shared();
         let mut changes = shared.homes.changes();
         let begun = Instant::now();

@@ -2,7 +2,7 @@
 
 use crate::change::Blob;
 use crate::delegation::{Delegation, NotDelegated};
-use crate::ids::{CommitId, MemberId, PageNo, Registration, SegmentId, Stamp};
+use crate::ids::{CommitId, HomeId, MemberId, PageNo, Registration, SegmentId, Stamp};
 use crate::image::Overflow;
 use crate::message::Outcome;
 use crate::rights::Right;
@@ -87,6 +87,36 @@ pub enum CallRequest {
         /// The member's registration.
         registration: Registration,
     },
+    /// The votes in doubt, the oldest first. Only an operator on an edge of its own gets them (rule R7).
+    Doubts {
+        /// Only those after this one: the last of the page before.
+        after: Option<(Stamp, CommitId)>,
+    },
+    /// End a vote in doubt. Only an operator on an edge of its own may do so (rule R7).
+    Settle {
+        /// The commit of the vote.
+        commit: CommitId,
+        /// How it ends.
+        ruling: Ruling,
+    },
+}
+
+/// How an operator ends a vote in doubt (rule R7).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Ruling {
+    /// The part gets a position, at the highest stamp among the votes that the home knows.
+    Commit,
+    /// The part is refused.
+    Abort,
+}
+
+impl fmt::Display for Ruling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Ruling::Commit => "commit",
+            Ruling::Abort => "abort",
+        })
+    }
 }
 
 impl CallRequest {
@@ -144,6 +174,43 @@ pub enum CallResponse {
     Outcome(Outcome),
     /// The home logged a vote for it, and does not know how it ended (rule 10).
     Voted(Stamp),
+    /// Some votes in doubt, the oldest first; more if `more`.
+    Doubts {
+        /// At most [`crate::limits::DOUBTS_LISTED_MAX`].
+        doubts: Vec<Doubt>,
+        /// Whether there are more after the last.
+        more: bool,
+    },
+    /// How the vote has ended at this home: as the operator said, or so before.
+    Settled(Outcome),
+}
+
+/// A vote in doubt as a home lists it (rule R7).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Doubt {
+    /// The commit of the vote.
+    pub commit: CommitId,
+    /// The name of the member, if the home knows it.
+    pub name: Option<String>,
+    /// The stamp that the home voted for. The list is in this order.
+    pub stamp: Stamp,
+    /// How long it has been in doubt, in milliseconds; since the start of the home, if it is from before.
+    pub age_ms: u64,
+    /// The other homes of the transaction.
+    pub others: Vec<DoubtHome>,
+}
+
+/// Another home of a transaction in doubt.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct DoubtHome {
+    /// The id of the home.
+    pub home: HomeId,
+    /// Its name, if it is configured and has been heard in this life of the home that lists it.
+    pub name: Option<String>,
+    /// Whether there is a way to it.
+    pub is_reached: bool,
+    /// The stamp that it voted for, if it has said so.
+    pub vote: Option<Stamp>,
 }
 
 /// A segment as a home lists it.
@@ -183,6 +250,8 @@ pub enum CallError {
     NotDelegated(NotDelegated),
     /// To another home: how this ended may be in a history that is lost. It is no answer (rule R9).
     Lost,
+    /// The home keeps no vote for this commit, and no outcome of it.
+    NoSuchVote,
 }
 
 impl fmt::Display for CallError {
@@ -207,6 +276,7 @@ impl fmt::Display for CallError {
             CallError::NotRegistered => {
                 "the home has forgotten this member, which registers again: try again"
             }
+            CallError::NoSuchVote => "the home has no vote for this commit",
         })
     }
 }

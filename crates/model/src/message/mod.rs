@@ -10,7 +10,9 @@ mod down;
 mod reads;
 mod up;
 
-pub use call::{CallError, CallId, CallRequest, CallResponse, SegmentInfo};
+pub use call::{
+    CallError, CallId, CallRequest, CallResponse, Doubt, DoubtHome, Ruling, SegmentInfo,
+};
 pub use commit::{
     CommitRequest, Decision, InvalidCommit, Outcome, PageWrites, Part, Participant, Refusal,
 };

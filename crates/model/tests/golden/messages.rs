@@ -1,6 +1,11 @@
 //! One sample of each message and of each thing that a message can carry.
 
 use crate::Sample;
+use crate::calls::{requests, results};
+use crate::values::{
+    ATTEMPT, ENTRY, EPOCH, HOME, POSITION, REGISTRATION, SEGMENT, blob, commit_id, image, member,
+    object, overflow, page, slots, stamp,
+};
 use thorp_model::codec::{decode, encode};
 use thorp_model::{message, *};
 
@@ -85,75 +90,6 @@ fn down_name(down: &Down) -> &'static str {
 }
 
 // Numbers of one, two and more bytes, so that no two fields look alike.
-const HOME: HomeId = HomeId(3);
-const EPOCH: Epoch = Epoch(1_000_001);
-const ATTEMPT: Attempt = Attempt(200);
-const ENTRY: EntryNo = EntryNo(70_000);
-const POSITION: Position = Position(5_000_000_000);
-const REGISTRATION: Registration = Registration(130);
-const SEGMENT: SegmentId = SegmentId(17);
-
-pub(crate) fn page() -> PageId {
-    PageId::new(17, 300)
-}
-
-pub(crate) fn member() -> MemberId {
-    MemberId(0x0123_4567_89ab_cdef_0011_2233_4455_6677)
-}
-
-pub(crate) fn stamp() -> Stamp {
-    Stamp {
-        clock: 1_700_000_000_000 << 16 | 5,
-        home: HOME,
-    }
-}
-
-pub(crate) fn commit_id() -> CommitId {
-    CommitId {
-        member: member(),
-        sequence: 77,
-    }
-}
-
-pub(crate) fn overflow() -> Overflow {
-    Overflow {
-        bytes: 20_000,
-        first: PageNo(PageNo::OVERFLOW_FIRST.0 + 9),
-        pages: 3,
-    }
-}
-
-fn object() -> ObjectId {
-    ObjectId {
-        page: page(),
-        slot: Slot(200),
-    }
-}
-
-fn blob() -> Blob {
-    Blob::from(&b"value"[..])
-}
-
-fn slots() -> SlotSet {
-    [Slot(0), Slot(3), Slot(70), Slot(239)]
-        .into_iter()
-        .collect()
-}
-
-/// An image with each kind of content.
-pub(crate) fn image() -> Image {
-    let mut edit = ImageEdit::default();
-    let drafts = [
-        Draft::Value(b"hello".to_vec()),
-        Draft::Overflow(overflow()),
-        Draft::Hole,
-        Draft::Free,
-    ];
-    for (slot, draft) in (1..).zip(drafts) {
-        edit.set(Slot(slot), Generation(u32::from(slot) + 1), draft);
-    }
-    edit.finish(POSITION, stamp())
-}
 
 fn ups() -> Vec<Up> {
     let mut ups = vec![
@@ -312,55 +248,6 @@ fn call() -> CallId {
         member: member(),
         number: 4_000,
     }
-}
-
-fn requests() -> Vec<CallRequest> {
-    let path = String::from("shop/stock");
-    vec![
-        CallRequest::Register(None),
-        CallRequest::Register(Some(Delegation {
-            text: DelegationText {
-                version: DELEGATION_VERSION,
-                home: HOME,
-                member: member(),
-                number: DelegationNo(700),
-                ends: Millis(1_700_000_000_000),
-                sites: vec![NameId(1), NameId(u64::MAX)],
-            },
-            proof: Proof {
-                scheme: 0x0403,
-                certificate: blob(),
-                signature: blob(),
-            },
-        })),
-        CallRequest::Open {
-            path: path.clone(),
-            create: true,
-        },
-        CallRequest::List {
-            prefix: path.clone(),
-            after: String::from("shop/a"),
-        },
-        CallRequest::Remove { segment: SEGMENT },
-        CallRequest::Reserve { segment: SEGMENT },
-        CallRequest::Stage {
-            segment: SEGMENT,
-            registration: REGISTRATION,
-            token: 600,
-            bytes: 20_000,
-            index: 2,
-            chunks: vec![blob()],
-        },
-        CallRequest::Unstage {
-            registration: REGISTRATION,
-            token: 600,
-        },
-        CallRequest::Watermark { at_least: stamp() },
-        CallRequest::Outcome {
-            commit: commit_id(),
-            registration: REGISTRATION,
-        },
-    ]
 }
 
 fn downs() -> Vec<Down> {
@@ -583,53 +470,6 @@ pub(crate) fn refused() -> Vec<Refusal> {
     ];
     refused.extend(invalid.map(|reason| Refusal::Invalid { reason }));
     refused
-}
-
-fn results() -> Vec<Result<CallResponse, CallError>> {
-    let info = SegmentInfo {
-        id: SEGMENT,
-        path: String::from("shop/stock"),
-        extent: PageNo(300),
-    };
-    let committed = Outcome::Committed {
-        position: POSITION,
-        stamp: stamp(),
-    };
-    let responses = [
-        CallResponse::Registered(REGISTRATION),
-        CallResponse::Segment(info.clone()),
-        CallResponse::Segments {
-            segments: vec![info],
-            more: true,
-        },
-        CallResponse::Removed,
-        CallResponse::Extent {
-            first: PageNo(300),
-            pages: 16,
-        },
-        CallResponse::Staged(overflow()),
-        CallResponse::Unstaged,
-        CallResponse::Watermark(stamp()),
-        CallResponse::Outcome(committed),
-        CallResponse::Outcome(Outcome::Refused(Refusal::Full)),
-        CallResponse::Voted(stamp()),
-    ];
-    let errors = [
-        CallError::NoSuchSegment,
-        CallError::BadPath,
-        CallError::TooMany,
-        CallError::Busy,
-        CallError::Full,
-        CallError::Invalid,
-        CallError::NotRegistered,
-        CallError::NoRight {
-            right: Right::Admin,
-        },
-        CallError::NotDelegated(NotDelegated::OtherSite),
-        CallError::Lost,
-    ];
-    let responses = responses.into_iter().map(Ok);
-    responses.chain(errors.into_iter().map(Err)).collect()
 }
 
 fn readers() -> Vec<(SegmentId, Readers)> {

@@ -1,6 +1,7 @@
 //! One sample of each record of a home's store, with its key, and of an image.
 
-use crate::messages::{changes, commit, commit_id, image, member, overflow, page, refused, stamp};
+use crate::messages::{changes, commit, refused};
+use crate::values::{commit_id, image, member, overflow, page, stamp};
 use crate::{Sample, sample};
 use thorp_model::records::*;
 use thorp_model::{HomeId, Outcome, PageNo, Position, Registration, SegmentId};

@@ -89,6 +89,11 @@ impl Audit {
             .unwrap_or(Subject::Id(who))
     }
 
+    /// The name that an id belongs to, if it is known.
+    pub(in crate::home) fn name(&self, who: NameId) -> Option<String> {
+        self.names.get(&who).cloned()
+    }
+
     /// Something has happened, so many times.
     pub(in crate::home) fn note(&mut self, occasion: Occasion, times: u64) {
         let of_site = |known: &&Occasion| known.site.is_some() && known.site == occasion.site;

@@ -15,6 +15,8 @@ use crate::home::rights::{CREATORS_PATH, is_operators_path};
 use crate::home::segments::is_path;
 use crate::home::staging::Piece;
 use crate::home::tables::{Entry, Tables};
+use crate::home::two_phase::inquiry::Inquiry;
+use crate::home::two_phase::settlement::{Asker, Settlement};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use thorp_model::limits::STAGED_PER_MEMBER_MAX;
@@ -23,7 +25,7 @@ use thorp_model::records::StagedRecord;
 use thorp_model::{
     CallError, CallId, CallRequest, CallResponse, CommitId, Delegation, DelegationNo, EdgeId,
     MemberId, NameId, NotDelegated, Note, Now, Op, PageNo, Principal, Purpose, Registration, Right,
-    RightsList, SegmentId, Stamp, Verifier, planted,
+    RightsList, Ruling, SegmentId, Stamp, Verifier, planted,
 };
 
 /// What a registration takes of the room that a full store keeps back (rule R7): without one nobody changes a right.
@@ -46,6 +48,7 @@ pub(super) struct Calls<'a> {
     /// The name of the child that calls. Another home registers nobody.
     pub(super) carrier: Option<NameId>,
     pub(super) verifier: &'a dyn Verifier,
+    pub(super) inquiry: &'a Inquiry,
     pub(super) log: &'a mut Log,
     pub(super) tables: &'a mut Tables,
     pub(super) remover: &'a mut Remover,
@@ -61,6 +64,8 @@ pub(super) struct Caller {
     pub(super) site: Option<NameId>,
     /// Another home asks.
     pub(super) is_home: bool,
+    /// Whether its question about an id that is not known ends that id (rule 11).
+    pub(super) ends_unknown: bool,
 }
 
 impl Calls<'_> {
@@ -127,7 +132,11 @@ impl Calls<'_> {
             CallRequest::Outcome {
                 commit,
                 registration,
-            } => self.outcome(caller.is_home, commit, registration, outbox),
+            } => self.outcome(caller, commit, registration, outbox),
+            CallRequest::Doubts { after } => self.settlement().list(now, (who, caller.site), after),
+            CallRequest::Settle { commit, ruling } => {
+                self.settle(now, (who, caller.site), (commit, ruling), outbox)
+            }
         };
         self.log.after_all(OnDurable::Answer(edge, call, result));
     }
@@ -264,7 +273,7 @@ impl Calls<'_> {
 
     fn outcome(
         &mut self,
-        is_home: bool,
+        caller: Caller,
         id: CommitId,
         registration: Registration,
         outbox: &mut Outbox,
@@ -279,13 +288,14 @@ impl Calls<'_> {
                 outcome
             }
             // A home that asks would take it for a no (trap R42).
-            Known::Left if is_home && !planted::is(Bug::LostIsNo) => {
+            Known::Left if caller.is_home && !planted::is(Bug::LostIsNo) => {
                 return Err(CallError::Lost);
             }
             Known::Left | Known::BelowWindow => {
                 outbox.note(Note::BelowWindow);
                 outcomes::forgotten()
             }
+            Known::New if !caller.ends_unknown => return Err(CallError::Busy),
             Known::New => {
                 self.writable()?;
                 outbox.note(Note::UnknownRecorded);
@@ -300,6 +310,47 @@ impl Calls<'_> {
             }
         };
         Ok(CallResponse::Outcome(outcome))
+    }
+
+    // --- Votes in doubt (rule R7) ---
+
+    fn founding(&mut self) -> Founding<'_> {
+        Founding {
+            log: self.log,
+            tables: self.tables,
+        }
+    }
+
+    fn settlement(&mut self) -> Settlement<'_> {
+        Settlement {
+            inquiry: self.inquiry,
+            log: self.log,
+            tables: self.tables,
+        }
+    }
+
+    /// An operator ends a vote in doubt. The record of it comes before it in the log (rule R8): there is no end without one.
+    fn settle(
+        &mut self,
+        now: Now,
+        asker: Asker,
+        (commit, ruling): (CommitId, Ruling),
+        outbox: &mut Outbox,
+    ) -> Called {
+        self.settlement().check(asker)?;
+        if let Some(outcome) = self.settlement().ended(commit)? {
+            return Ok(CallResponse::Settled(outcome));
+        }
+        self.writable()?;
+        if self.tables.pages.mob_is_full() {
+            return Err(CallError::Busy);
+        }
+        // What waits goes first: it leaves space for this one.
+        self.founding().write_audit(now, outbox);
+        let occasion = Settlement::occasion(asker.0, commit, ruling);
+        self.tables.audit.note(occasion, 1);
+        self.founding().write_audit(now, outbox);
+        self.settlement().settle(now, (commit, ruling), outbox)
     }
 
     // --- Segments ---

@@ -118,6 +118,9 @@ impl Founding<'_> {
     /// Writes what has to be recorded into the home's own segment (rule R8). On a full store each record takes from the room
     /// of the name that it is about (rule R7). What does not fit there waits.
     pub(super) fn write_audit(&mut self, now: Now, outbox: &mut Outbox) {
+        if !self.tables.audit.is_due() {
+            return;
+        }
         let segment = match self.tables.segments.find(AUDIT_PATH) {
             Some(segment) => Ok(segment),
             None => {

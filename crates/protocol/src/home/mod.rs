@@ -13,7 +13,7 @@
 //! | `tables` | everything that an accepted commit changes, and the step that changes it |
 //! | `log` | positions, stamps, the queue for the disk, space, recovery |
 //! | `commit` | the pipeline of a request: validation, effects, dependencies, parking |
-//! | `two_phase` | votes and their locks, decisions, the inquiry at other homes |
+//! | `two_phase` | votes and their locks, decisions, the inquiry at other homes, what operators end |
 //! | `pages` | images and the MOB, installation, removal, quarantine, waiters |
 //! | `audit` | what is recorded about rights (rule R8) |
 //! | `history` | what the home proves of its own history, and how it judges others' claims (rule R9) |
@@ -387,7 +387,7 @@ impl Home {
             verdict,
         };
         if peer.kind == NodeKind::Home {
-            return self.other_came(edge, beginning, outbox);
+            return self.other_came(edge, &peer.name, beginning, outbox);
         }
         if !self.children.begin(edge, peer, beginning, outbox) {
             return self.end_edge(edge, "too many children", outbox);
@@ -596,7 +596,7 @@ impl Home {
             let occasion = Occasion::denied(NameId::of(&name), segment, Right::Read);
             self.tables.audit.note(occasion, count);
         }
-        if self.tables.audit.is_due() && !self.log.is_busy() {
+        if !self.log.is_busy() {
             self.founding().write_audit(now, outbox);
         }
     }
@@ -633,6 +633,7 @@ impl Home {
             who,
             site: self.site(edge),
             is_home: false,
+            ends_unknown: true,
         };
         let carrier = self.carrier(edge);
         self.calls(carrier).call(now, caller, call.request, outbox);
@@ -713,8 +714,14 @@ impl Home {
     // --- Other homes (rule 10) ---
 
     /// Another home has come to ask: it learns whose this is, and gets no stream.
-    fn other_came(&mut self, edge: EdgeId, beginning: Beginning<'_>, outbox: &mut Outbox) {
-        if !self.inquiry.asker_came(edge) {
+    fn other_came(
+        &mut self,
+        edge: EdgeId,
+        asker: &str,
+        beginning: Beginning<'_>,
+        outbox: &mut Outbox,
+    ) {
+        if !self.inquiry.asker_came(edge, asker) {
             outbox.note(Note::ChildLimited);
             return self.end_edge(edge, "too many other homes", outbox);
         }
@@ -742,6 +749,7 @@ impl Home {
                     who: Principal::default(),
                     site: None,
                     is_home: true,
+                    ends_unknown: self.inquiry.is_configured(edge),
                 };
                 self.calls(None).call(now, caller, call.request, outbox);
             }
@@ -890,6 +898,7 @@ impl Home {
         Calls {
             carrier,
             verifier: &*self.config.verifier,
+            inquiry: &self.inquiry,
             log: &mut self.log,
             tables: &mut self.tables,
             remover: &mut self.remover,

@@ -127,7 +127,12 @@ impl InFlight {
             _ => None,
         };
         if let Some(stamp) = states().find_map(committed) {
-            return Some(Decision::Commit(stamp));
+            // An operator ended it without knowing all votes. None of the homes takes less than its own (rule R7).
+            let voted = states().filter_map(|state| match state {
+                PartState::Voted(stamp) => Some(*stamp),
+                _ => None,
+            });
+            return Some(Decision::Commit(voted.fold(stamp, Stamp::max)));
         }
         let votes: Option<Vec<Stamp>> = states()
             .map(|state| match state {
@@ -142,7 +147,9 @@ impl InFlight {
     /// a home that has forgotten it since does not change how it ended.
     pub(super) fn refusal(&self) -> Option<(HomeId, Refusal)> {
         if matches!(self.decision, Some(Decision::Commit(_))) {
-            return None;
+            // An operator has refused it there, and it stands elsewhere: nobody may run it again (rule R7).
+            let mixed = self.parts.iter().find(|at| at.is_refused_elsewhere());
+            return mixed.map(|at| (at.home(), Refusal::Forgotten));
         }
         let refusals = self.parts.iter().filter_map(|at| match &at.state {
             PartState::Ended(Outcome::Refused(refusal)) => Some((at.part.home, refusal.clone())),
@@ -183,6 +190,11 @@ impl InFlight {
 impl AtPart {
     pub(super) fn home(&self) -> HomeId {
         self.part.home
+    }
+
+    /// Its home refused it for the sake of another home.
+    fn is_refused_elsewhere(&self) -> bool {
+        self.state == PartState::Ended(Outcome::Refused(Refusal::Elsewhere))
     }
 
     /// Whether the program finds what it wrote there.
@@ -229,5 +241,61 @@ impl AtPart {
             }
             outcome => outcome,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HERE: HomeId = HomeId(1);
+    const THERE: HomeId = HomeId(2);
+
+    fn over_both(here: PartState, there: PartState) -> InFlight {
+        let part = |home| Part {
+            home,
+            evidence: Position(0),
+            reads: Vec::new(),
+            writes: Vec::new(),
+        };
+        let parts = Vec::from([part(HERE), part(THERE)]);
+        let last = (Stamp::default(), false);
+        let mut commit = InFlight::new(RequestId(1), parts, Vec::new(), last);
+        commit.parts[0].state = here;
+        commit.parts[1].state = there;
+        commit
+    }
+
+    fn stamp(clock: u64, home: HomeId) -> Stamp {
+        Stamp { clock, home }
+    }
+
+    fn committed(stamp: Stamp) -> PartState {
+        let position = Position(7);
+        PartState::Ended(Outcome::Committed { position, stamp })
+    }
+
+    /// An operator ended it here, and knew no other vote (rule R7).
+    #[test]
+    fn no_home_is_told_less_than_it_voted_for() {
+        let (low, high) = (stamp(5, HERE), stamp(9, THERE));
+        let ended = over_both(committed(low), PartState::Voted(high));
+        assert_eq!(ended.decide(), Some(Decision::Commit(high)));
+        let ended = over_both(committed(high), PartState::Voted(low));
+        assert_eq!(ended.decide(), Some(Decision::Commit(high)));
+    }
+
+    /// Run again, it would count twice at the other home.
+    #[test]
+    fn what_an_operator_refused_after_all_votes_is_lost_and_not_run_again() {
+        let refused = |refusal| PartState::Ended(Outcome::Refused(refusal));
+        let there = committed(stamp(9, THERE));
+        let mut mixed = over_both(refused(Refusal::Elsewhere), there);
+        mixed.decision = Some(Decision::Commit(stamp(9, THERE)));
+        assert_eq!(mixed.refusal(), Some((HERE, Refusal::Forgotten)));
+        let forgotten = refused(Refusal::Forgotten);
+        let mut known = over_both(forgotten, committed(stamp(9, THERE)));
+        known.decision = Some(Decision::Commit(stamp(9, THERE)));
+        assert_eq!(known.refusal(), None, "it is committed at both");
     }
 }

@@ -498,6 +498,14 @@ impl Replica {
         }
     }
 
+    /// An operator has refused what all homes voted for (rule R7): its values never come.
+    pub(super) fn never_delivered(&mut self, id: CommitId, outbox: &mut Outbox) {
+        let shown = self.pages.overlay.passed(id);
+        if !shown.is_empty() {
+            self.publish_shown(shown, outbox);
+        }
+    }
+
     /// Of these pages nothing will be heard: what rests on them and is not answered could not be taken back in time.
     fn withdraw_resting_on(
         &mut self,

@@ -280,11 +280,18 @@ impl Submitter<'_> {
         let uplink = &mut self.caller.uplink;
         uplink.commit_answered(home, id, at.is_unanswered());
         let is_refused = matches!(outcome, Outcome::Refused(_));
+        let is_never_delivered = outcome == Outcome::Refused(Refusal::Elsewhere);
         at.state = PartState::Ended(at.certain(outcome));
         let is_told_first = planted::is(Bug::RefusedToldFirst);
         // Its program could read it once more, and stand on it.
         if is_refused && !is_told_first {
             self.withdraw(home, id, outbox);
+        }
+        if is_never_delivered && !planted::is(Bug::SettledStaysShown) {
+            let replica = self.caller.homes.get_mut(home);
+            replica
+                .into_iter()
+                .for_each(|replica| replica.never_delivered(id, outbox));
         }
         self.go_on(id, outbox);
         if is_refused && is_told_first {

@@ -12,6 +12,7 @@
 //! m0 opens s2           m0 removes s2       m0 lists s          m0 reserves s
 //! m0 writes first.rights=admin m0, read m1
 //! m0 stages 1 9000*a    m0 unstages 1       m0 writes P.x=staged:1
+//! m0 asks for doubts    m0 settles m1#1 as abort    (with m0.operator=1 its certificate is an operator's)
 //! deliver m0->R         deliver m0->R all   deliver all         settle except R->m1
 //! again m0->R commit m0#1   (what was delivered comes once more)
 //! late m0->R commit m0#1    (the same, on the edge that it came on)
@@ -46,7 +47,7 @@ use thorp_model::limits::{OVERFLOW_CHUNK_BYTES, STAGE_PAGES_MAX};
 use thorp_model::{
     Attempt, CallId, CallRequest, CommitId, CommitRequest, Decision, Generation, HomeId, Message,
     NewValue, ObjectId, PageId, PageWrites, Part, Participant, Position, RIGHTS_SLOT, Registration,
-    SegmentId, SlotSet, Stamp, Up, WriteOp, message, rights_page,
+    Ruling, SegmentId, SlotSet, Stamp, Up, WriteOp, message, rights_page,
 };
 use thorp_protocol::{HomeCommand, MemberCommand, Request};
 
@@ -420,6 +421,8 @@ impl Teller {
                 segment: names::segment_id(what).expect("a segment"),
             },
             "stages" => return self.stage(name, what),
+            "asks" => CallRequest::Doubts { after: None },
+            "settles" => self.settles(what),
             "unstages" => CallRequest::Unstage {
                 registration: Default::default(),
                 token: number(what),
@@ -432,6 +435,22 @@ impl Teller {
             request,
         };
         self.village.ask(name, Waiting::Call(None), ask);
+    }
+
+    /// `m0#1 as commit`, or `as abort`.
+    fn settles(&mut self, what: &str) -> CallRequest {
+        let (commit, ruling) = what.split_once(" as ").expect("COMMIT as RULING");
+        let (member, sequence) = commit.split_once('#').expect("MEMBER#NUMBER");
+        let ruling = match ruling {
+            "commit" => Ruling::Commit,
+            "abort" => Ruling::Abort,
+            other => panic!("{other} is no ruling"),
+        };
+        let commit = CommitId {
+            member: self.village.node(member).id,
+            sequence: number(sequence),
+        };
+        CallRequest::Settle { commit, ruling }
     }
 
     /// Watches a segment, or all of `s2..s5`.

@@ -191,7 +191,7 @@ impl Node {
                     &self.name,
                     Principal {
                         name: id.name(),
-                        is_operator: false,
+                        is_operator: self.is_operator(),
                     },
                 );
                 Machine::Member(Box::new(Member::new(config)))
@@ -199,6 +199,11 @@ impl Node {
         });
         let actions = outbox.actions.into_iter();
         actions.map(|action| action.map(Wanted::Home)).collect()
+    }
+
+    /// Whether its certificate is an operator's: `m1.operator=1`.
+    pub(crate) fn is_operator(&self) -> bool {
+        self.limits.contains_key("operator")
     }
 
     /// Which home it is.

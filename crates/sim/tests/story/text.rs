@@ -3,10 +3,11 @@
 use super::{names, rights};
 use std::collections::BTreeMap;
 use thorp_model::{
-    CallId, CallRequest, CallResponse, Claim, CommitId, CommitRequest, Content, Decision, Down,
-    FetchResult, HomeId, Image, InvalidCommit, MemberId, Message, NewValue, Outcome, Overflow,
-    PageChange, PageId, PageSlots, PeerImage, Position, Readers, Receipt, Refusal, Reported,
-    SegmentId, SegmentInfo, Slot, SlotChange, SlotSet, Step, Up, Verdict, WriteOp, message,
+    CallId, CallRequest, CallResponse, Claim, CommitId, CommitRequest, Content, Decision, Doubt,
+    Down, FetchResult, HomeId, Image, InvalidCommit, MemberId, Message, NewValue, Outcome,
+    Overflow, PageChange, PageId, PageSlots, PeerImage, Position, Readers, Receipt, Refusal,
+    Reported, SegmentId, SegmentInfo, Slot, SlotChange, SlotSet, Step, Up, Verdict, WriteOp,
+    message,
 };
 
 /// What a child claims of homes.
@@ -326,6 +327,10 @@ impl Pen<'_> {
                 format!("promise {}", names::stamp(*at_least))
             }
             CallRequest::Outcome { commit, .. } => format!("outcome of {}", self.id(*commit)),
+            CallRequest::Doubts { .. } => String::from("doubts"),
+            CallRequest::Settle { commit, ruling } => {
+                format!("settle {} as {ruling}", self.id(*commit))
+            }
         }
     }
 
@@ -349,7 +354,41 @@ impl Pen<'_> {
             CallResponse::Watermark(stamp) => format!("promised {}", names::stamp(*stamp)),
             CallResponse::Outcome(o) => outcome(o),
             CallResponse::Voted(stamp) => format!("voted at {}", names::stamp(*stamp)),
+            CallResponse::Doubts { doubts, more } => {
+                let all: Vec<String> = doubts.iter().map(|doubt| self.doubt(doubt)).collect();
+                let more = if *more { " and more" } else { "" };
+                format!("[{}]{more}", all.join(", "))
+            }
+            CallResponse::Settled(o) => format!("settled: {}", outcome(o)),
         }
+    }
+
+    fn doubt(&self, doubt: &Doubt) -> String {
+        let others = doubt.others.iter().map(|other| {
+            let name = other.name.as_deref().unwrap_or("unknown");
+            let way = if other.is_reached {
+                "reached"
+            } else {
+                "not reached"
+            };
+            let vote = other
+                .vote
+                .map(|stamp| format!(", voted at {}", names::stamp(stamp)));
+            format!(
+                "H{} \"{name}\" {way}{}",
+                other.home,
+                vote.unwrap_or_default()
+            )
+        });
+        let others: Vec<String> = others.collect();
+        let name = doubt.name.as_deref().unwrap_or("unknown");
+        format!(
+            "{} of \"{name}\" voted at {} for {} ms, with {}",
+            self.id(doubt.commit),
+            names::stamp(doubt.stamp),
+            doubt.age_ms,
+            others.join(" and ")
+        )
     }
 
     /// A commit.

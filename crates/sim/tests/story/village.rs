@@ -137,7 +137,7 @@ impl Village {
             kind: node.kind,
             node: node.id,
             name: node.name.clone(),
-            is_operator: false,
+            is_operator: node.is_operator(),
         }
     }
 

@@ -5,8 +5,8 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::mem::size_of;
 use thorp_model::{
-    CallError, CallId, CallResponse, CommitId, EdgeId, Mark, Outcome, PageChange, PageId,
-    PartDigest, Position, Readers, SegmentId, SegmentInfo, Stamp,
+    CallError, CallId, CallResponse, CommitId, Doubt, DoubtHome, EdgeId, Mark, Outcome, PageChange,
+    PageId, PartDigest, Position, Readers, SegmentId, SegmentInfo, Stamp,
 };
 
 /// What an entry of the queue is charged beside its batch, in bytes.
@@ -74,6 +74,10 @@ impl OnDurable {
             OnDurable::Answer(_, _, Ok(CallResponse::Segments { segments, .. })) => {
                 let bytes = |info: &SegmentInfo| size_of::<SegmentInfo>() + info.path.len();
                 segments.iter().map(bytes).sum()
+            }
+            OnDurable::Answer(_, _, Ok(CallResponse::Doubts { doubts, .. })) => {
+                let others = doubts.iter().map(|doubt| doubt.others.len());
+                doubts.len() * size_of::<Doubt>() + others.sum::<usize>() * size_of::<DoubtHome>()
             }
             _ => 0,
         }

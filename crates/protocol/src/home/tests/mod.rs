@@ -5,5 +5,6 @@ mod decisions;
 mod purposes;
 mod registrations;
 mod room;
+mod settlement;
 mod votes;
 mod world;

@@ -65,6 +65,8 @@ pub(super) struct World {
     unsynced: Vec<Batch>,
     /// What the site was sent and was not looked at.
     pub(super) sent: Vec<Down>,
+    /// What others were sent.
+    told: Vec<(EdgeId, Down)>,
     pub(super) notes: Vec<Note>,
     /// What other homes were asked.
     pub(super) asked: Vec<Up>,
@@ -94,6 +96,7 @@ impl World {
             disk,
             unsynced: Vec::new(),
             sent: Vec::new(),
+            told: Vec::new(),
             notes: Vec::new(),
             asked: Vec::new(),
             closed: Vec::new(),
@@ -143,6 +146,7 @@ impl World {
         for effect in outbox.actions {
             match effect {
                 Action::Send(SITE, Message::Down(down)) => self.sent.push(down),
+                Action::Send(edge, Message::Down(down)) => self.told.push((edge, down)),
                 Action::Send(_, Message::Up(up)) => self.asked.push(up),
                 Action::Close(edge, _) => self.closed.push(edge),
                 Action::Role(HomeAction::Append(batch)) => self.unsynced.push(batch),
@@ -213,17 +217,39 @@ impl World {
     }
 
     pub(super) fn call(&mut self, request: CallRequest) -> CallId {
+        self.call_on(SITE, anna(), request)
+    }
+
+    /// Calls by an edge.
+    fn call_on(&mut self, edge: EdgeId, member: MemberId, request: CallRequest) -> CallId {
         self.last += 1;
-        let call = CallId {
-            member: anna(),
-            number: self.last,
-        };
-        self.receive(Up::Call(message::Call {
+        let number = self.last;
+        let (call, home) = (CallId { member, number }, HOME);
+        let call_up = message::Call {
             call,
-            home: HOME,
+            home,
             request,
-        }));
+        };
+        self.receive_on(edge, Message::Up(Up::Call(call_up)));
         call
+    }
+
+    /// Calls by an edge that is not the site's, and waits for the answer. None: nobody answers.
+    pub(super) fn called_on(
+        &mut self,
+        edge: EdgeId,
+        member: MemberId,
+        request: CallRequest,
+    ) -> Option<Result<CallResponse, CallError>> {
+        let asked = self.call_on(edge, member, request);
+        self.sync();
+        let answers = self.told.iter().filter(|(to, _)| *to == edge);
+        answers.map(|(_, down)| down).find_map(|down| match down {
+            Down::CallResult(message::CallResult { call, result, .. }) if *call == asked => {
+                Some(result.clone())
+            }
+            _ => None,
+        })
     }
 
     /// Calls, and waits for the answer.
@@ -362,6 +388,10 @@ impl World {
             name: String::from("n"),
             is_operator: false,
         };
+        self.connect_peer(edge, direction, peer);
+    }
+
+    pub(super) fn connect_peer(&mut self, edge: EdgeId, direction: Direction, peer: Peer) {
         self.handle(Event::Connected {
             edge,
             direction,

@@ -9,6 +9,7 @@ use crate::home::log::Log;
 use crate::home::log::queue::OnDurable;
 use crate::home::outcomes::{self, Known};
 use crate::home::tables::{Entry, Tables};
+use crate::home::two_phase::otherwise::is_otherwise;
 use crate::home::two_phase::votes::State;
 use alloc::vec::Vec;
 use thorp_model::planted::Bug;
@@ -53,12 +54,19 @@ impl Decisions<'_> {
             return self.decide_without_vote(sender, decide, outbox);
         };
         if let State::Ended(outcome) = state {
+            if is_otherwise(&outcome, decision) {
+                outbox.note(Note::EndedOtherwise);
+            }
             return self.log.tell_ended(sender.edge, commit, outcome);
         }
         if let Decision::Commit(stamp) = decision
             && !planted::is(Bug::DecisionBelieved)
         {
             let vote = self.tables.votes.get(commit);
+            if vote.is_some_and(|vote| vote.may_be_settled_at(stamp)) {
+                // Perhaps the member only repeats what an operator did elsewhere: this home asks there.
+                return outbox.note(Note::DecisionDisbelieved);
+            }
             if !vote.is_some_and(|vote| vote.may_end_at(stamp)) {
                 let why = "it decides what the votes do not come to";
                 return disbelieve(sender, why, outbox);

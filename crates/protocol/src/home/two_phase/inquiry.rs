@@ -2,14 +2,15 @@
 
 use crate::home::Outbox;
 use crate::home::two_phase::other_homes::OtherHomes;
+use crate::home::two_phase::otherwise::{decision_of, is_otherwise};
 use crate::home::two_phase::votes::{State, Votes};
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 use thorp_model::limits::{IN_DOUBT_MS, OTHER_HOMES_MAX};
 use thorp_model::{
     CallError, CallId, CallRequest, CallResponse, Claim, CommitId, Decision, EdgeId, HomeId,
-    MemberId, Millis, Note, Outcome, Participant, Receipt, Up, message,
+    MemberId, Millis, Note, Outcome, Participant, Receipt, Stamp, Up, message,
 };
 
 /// The votes of a home whose outcomes it does not know (rule 10), for people.
@@ -66,8 +67,8 @@ pub(in crate::home) struct Inquiry {
     configured: OtherHomes,
     /// The ways to other homes.
     others: BTreeMap<HomeId, EdgeId>,
-    /// Other homes that ask here.
-    askers: BTreeSet<EdgeId>,
+    /// Other homes that ask here, and whether each is configured.
+    askers: BTreeMap<EdgeId, bool>,
     asking: BTreeMap<CallId, Question>,
     questions: u64,
     /// The newest receipt of each home that was heard (rule R9).
@@ -81,7 +82,7 @@ impl Inquiry {
             node,
             configured: OtherHomes::new(configured),
             others: BTreeMap::new(),
-            askers: BTreeSet::new(),
+            askers: BTreeMap::new(),
             asking: BTreeMap::new(),
             questions: 0,
             receipts: BTreeMap::new(),
@@ -114,26 +115,37 @@ impl Inquiry {
 
     /// All edges to other homes and from them.
     pub(in crate::home) fn edges(&self) -> impl Iterator<Item = EdgeId> {
-        self.askers.iter().chain(self.others.values()).copied()
+        self.askers.keys().chain(self.others.values()).copied()
     }
 
     /// The edges by which other homes ask.
     pub(in crate::home) fn askers(&self) -> impl Iterator<Item = EdgeId> {
-        self.askers.iter().copied()
+        self.askers.keys().copied()
     }
 
     /// Whether another home asks by this edge.
     pub(in crate::home) fn is_asker(&self, edge: EdgeId) -> bool {
-        self.askers.contains(&edge)
+        self.askers.contains_key(&edge)
     }
 
-    /// Another home has come to ask. False at the limit.
-    pub(in crate::home) fn asker_came(&mut self, edge: EdgeId) -> bool {
+    /// Whether the home that asks by this edge is one that this home is configured for. Another one never shared a vote
+    /// with it, so its question about an unknown id ends nothing (rule R2).
+    pub(in crate::home) fn is_configured(&self, edge: EdgeId) -> bool {
+        self.askers.get(&edge).copied().unwrap_or_default()
+    }
+
+    /// The home of this name has come to ask. False at the limit.
+    pub(in crate::home) fn asker_came(&mut self, edge: EdgeId, name: &str) -> bool {
         let has_space = self.askers.len() < OTHER_HOMES_MAX;
         if has_space {
-            self.askers.insert(edge);
+            self.askers.insert(edge, self.configured.has(name));
         }
         has_space
+    }
+
+    /// Whether there is a way to another home.
+    pub(in crate::home) fn reaches(&self, home: HomeId) -> bool {
+        self.others.contains_key(&home)
     }
 
     /// The homes that a transaction may name.
@@ -251,6 +263,12 @@ impl Inquiry {
         let Question { home, commit, .. } = self.asking.remove(&call)?;
         votes.end_asking(commit, home);
         let has_time = result.is_ok();
+        if let Ok(CallResponse::Outcome(outcome)) = &result
+            && let Some(State::Ended(ended)) = votes.get(commit).map(|vote| &vote.state)
+            && decision_of(outcome).is_some_and(|said| is_otherwise(ended, said))
+        {
+            outbox.note(Note::EndedOtherwise);
+        }
         let finding = match result {
             Ok(response) => find(commit, home, response, votes),
             Err(CallError::Busy) => {
@@ -287,8 +305,13 @@ fn find(commit: CommitId, home: HomeId, response: CallResponse, votes: &mut Vote
         }
         CallResponse::Outcome(outcome) if in_doubt => {
             votes.heard(commit, home);
+            let own = votes
+                .get(commit)
+                .map_or(Stamp::default(), |vote| vote.stamp);
             Finding::Decided(match outcome {
-                Outcome::Committed { stamp, .. } => Decision::Commit(stamp),
+                // An operator who did not know this home's vote may have ended it lower. What this home
+                // promises is bounded by its own vote (rule R7).
+                Outcome::Committed { stamp, .. } => Decision::Commit(stamp.max(own)),
                 // Also one that was forgotten: that home did not vote for it, or it would remember
                 // the vote until this home has learned the outcome.
                 Outcome::Refused(_) => Decision::Abort,
@@ -306,7 +329,7 @@ mod tests {
     use crate::home::two_phase::locks::Locks;
     use crate::home::two_phase::votes::Vote;
     use alloc::vec::Vec;
-    use thorp_model::{CommitRequest, Part, Position, Registration, Stamp};
+    use thorp_model::{CommitRequest, Part, Position, Registration};
 
     const OTHER: HomeId = HomeId(2);
 

@@ -41,6 +41,18 @@ impl OtherHomes {
         }
     }
 
+    /// The name of a home, if it is configured and has been heard.
+    pub(in crate::home) fn name(&self, home: HomeId) -> Option<String> {
+        let mut heard = self.heard.iter();
+        let (name, _) = heard.find(|(_, heard)| **heard == Some(home))?;
+        Some(name.clone())
+    }
+
+    /// Whether a home of this name is configured.
+    pub(in crate::home) fn has(&self, name: &str) -> bool {
+        self.heard.contains_key(name)
+    }
+
     /// Whether a configured home has not been heard in this life.
     pub(in crate::home) fn is_missing(&self) -> bool {
         self.heard.values().any(Option::is_none)

@@ -9,6 +9,7 @@ use crate::home::two_phase::patience::Patience;
 use crate::home::two_phase::shares::{Share, Shares};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use core::ops::Bound;
 use thorp_model::limits::{IN_DOUBT_MS, IN_DOUBT_RETRY_MS, PARTICIPANTS_MAX, UNSETTLED_MS};
 use thorp_model::planted::Bug;
 use thorp_model::records::VoteRecord;
@@ -85,6 +86,22 @@ impl Vote {
     pub(in crate::home) fn may_end_at(&self, stamp: Stamp) -> bool {
         let is_others = || self.others().any(|other| other.home == stamp.home);
         stamp == self.stamp || (stamp > self.stamp && is_others())
+    }
+
+    /// The highest stamp among the votes that are known here: an operator's commit gets it (rule R7).
+    pub(in crate::home) fn highest_known(&self) -> Stamp {
+        self.votes.values().copied().fold(self.stamp, Stamp::max)
+    }
+
+    /// What another home is known to have voted for.
+    pub(in crate::home) fn vote_of(&self, home: HomeId) -> Option<Stamp> {
+        self.votes.get(&home).copied()
+    }
+
+    /// Whether another stamp could only come from an operator's settlement at another home: that knew fewer votes (rule
+    /// R7).
+    pub(in crate::home) fn may_be_settled_at(&self, stamp: Stamp) -> bool {
+        stamp < self.stamp && self.others().any(|other| other.home == stamp.home)
     }
 
     /// The edge that the outcome goes to first; none if that is gone.
@@ -395,7 +412,7 @@ impl Votes {
         let vote = self.by_commit.get_mut(&commit)?;
         vote.votes.insert(home, stamp);
         let all = vote.others().all(|o| vote.votes.contains_key(&o.home));
-        let highest = vote.votes.values().copied().fold(vote.stamp, Stamp::max);
+        let highest = vote.highest_known();
         (all && vote.state == State::InDoubt).then_some(Decision::Commit(highest))
     }
 
@@ -505,6 +522,17 @@ impl Votes {
             State::InDoubt | State::Decided(_) => CallResponse::Voted(vote.stamp),
             State::Ended(outcome) => CallResponse::Outcome(outcome.clone()),
         })
+    }
+
+    /// Those whose outcome is not known, in the order of the stamps voted for, after one of them.
+    pub(in crate::home) fn in_doubt_after(
+        &self,
+        after: Option<(Stamp, CommitId)>,
+    ) -> impl Iterator<Item = (CommitId, &Vote)> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let open = self.open.range((from, Bound::Unbounded));
+        let votes = open.filter_map(|(_, id)| Some((*id, self.by_commit.get(id)?)));
+        votes.filter(|(_, vote)| vote.state == State::InDoubt)
     }
 
     // --- The inquiry ---

@@ -1,0 +1,141 @@
+//! One sample of each request of a member to a home, and of each answer.
+
+use crate::values::{
+    HOME, POSITION, REGISTRATION, SEGMENT, blob, commit_id, member, overflow, stamp,
+};
+use thorp_model::*;
+
+pub(crate) fn requests() -> Vec<CallRequest> {
+    let path = String::from("shop/stock");
+    vec![
+        CallRequest::Register(None),
+        CallRequest::Register(Some(Delegation {
+            text: DelegationText {
+                version: DELEGATION_VERSION,
+                home: HOME,
+                member: member(),
+                number: DelegationNo(700),
+                ends: Millis(1_700_000_000_000),
+                sites: vec![NameId(1), NameId(u64::MAX)],
+            },
+            proof: Proof {
+                scheme: 0x0403,
+                certificate: blob(),
+                signature: blob(),
+            },
+        })),
+        CallRequest::Open {
+            path: path.clone(),
+            create: true,
+        },
+        CallRequest::List {
+            prefix: path.clone(),
+            after: String::from("shop/a"),
+        },
+        CallRequest::Remove { segment: SEGMENT },
+        CallRequest::Reserve { segment: SEGMENT },
+        CallRequest::Stage {
+            segment: SEGMENT,
+            registration: REGISTRATION,
+            token: 600,
+            bytes: 20_000,
+            index: 2,
+            chunks: vec![blob()],
+        },
+        CallRequest::Unstage {
+            registration: REGISTRATION,
+            token: 600,
+        },
+        CallRequest::Watermark { at_least: stamp() },
+        CallRequest::Outcome {
+            commit: commit_id(),
+            registration: REGISTRATION,
+        },
+        CallRequest::Doubts { after: None },
+        CallRequest::Doubts {
+            after: Some((stamp(), commit_id())),
+        },
+        CallRequest::Settle {
+            commit: commit_id(),
+            ruling: Ruling::Commit,
+        },
+        CallRequest::Settle {
+            commit: commit_id(),
+            ruling: Ruling::Abort,
+        },
+    ]
+}
+
+pub(crate) fn results() -> Vec<Result<CallResponse, CallError>> {
+    let info = SegmentInfo {
+        id: SEGMENT,
+        path: String::from("shop/stock"),
+        extent: PageNo(300),
+    };
+    let committed = Outcome::Committed {
+        position: POSITION,
+        stamp: stamp(),
+    };
+    let responses = [
+        CallResponse::Registered(REGISTRATION),
+        CallResponse::Segment(info.clone()),
+        CallResponse::Segments {
+            segments: vec![info],
+            more: true,
+        },
+        CallResponse::Removed,
+        CallResponse::Extent {
+            first: PageNo(300),
+            pages: 16,
+        },
+        CallResponse::Staged(overflow()),
+        CallResponse::Unstaged,
+        CallResponse::Watermark(stamp()),
+        CallResponse::Outcome(committed),
+        CallResponse::Outcome(Outcome::Refused(Refusal::Full)),
+        CallResponse::Voted(stamp()),
+        CallResponse::Doubts {
+            doubts: vec![doubt()],
+            more: true,
+        },
+        CallResponse::Settled(Outcome::Refused(Refusal::Elsewhere)),
+    ];
+    let errors = [
+        CallError::NoSuchSegment,
+        CallError::BadPath,
+        CallError::TooMany,
+        CallError::Busy,
+        CallError::Full,
+        CallError::Invalid,
+        CallError::NotRegistered,
+        CallError::NoRight {
+            right: Right::Admin,
+        },
+        CallError::NotDelegated(NotDelegated::OtherSite),
+        CallError::NoSuchVote,
+    ];
+    let responses = responses.into_iter().map(Ok);
+    responses.chain(errors.into_iter().map(Err)).collect()
+}
+
+fn doubt() -> Doubt {
+    let known = DoubtHome {
+        home: HOME,
+        name: Some(String::from("dale")),
+        is_reached: true,
+        vote: Some(stamp()),
+    };
+    let unknown = DoubtHome {
+        home: HomeId(9),
+        name: None,
+        is_reached: false,
+        vote: None,
+    };
+    Doubt {
+        commit: commit_id(),
+        name: Some(String::from("anna")),
+        stamp: stamp(),
+        age_ms: 70_000,
+        others: vec![known, unknown],
+    }
+}
