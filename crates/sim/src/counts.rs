@@ -110,6 +110,7 @@ pub fn kind_of_fetch(refusal: FetchRefusal) -> &'static str {
         FetchRefusal::NoSuchSegment => "page: NoSuchSegment",
         FetchRefusal::Damaged => "page: Damaged",
         FetchRefusal::Busy => "page: Busy",
+        FetchRefusal::NotCarried => "page: NotCarried",
     }
 }
 

@@ -273,6 +273,7 @@ impl Node {
             node: self.id,
             name: self.name.clone(),
             is_operator: self.is_operator(),
+            is_carried: false,
         }
     }
 

@@ -429,6 +429,7 @@ fn downs() -> Vec<Down> {
         FetchRefusal::NoSuchSegment,
         FetchRefusal::Damaged,
         FetchRefusal::Busy,
+        FetchRefusal::NotCarried,
     ];
     downs.extend(refusals.map(|refusal| {
         Down::Image(message::FetchResponse {
@@ -589,12 +590,13 @@ fn results() -> Vec<Result<CallResponse, CallError>> {
     responses.chain(errors.into_iter().map(Err)).collect()
 }
 
-fn readers() -> Vec<(SegmentId, Readers)> {
-    vec![
-        (SEGMENT, Readers::Members),
-        (
-            SegmentId(300),
-            Readers::Names(vec![NameId(1), NameId(u64::MAX)]),
-        ),
-    ]
+fn readers() -> Vec<(SegmentId, Audience)> {
+    let closed = Audience {
+        readers: Readers::Names(vec![NameId(1), NameId(u64::MAX)]),
+        carriers: Carriers {
+            sites: false,
+            names: vec![NameId(300)],
+        },
+    };
+    vec![(SEGMENT, Audience::EVERYBODY), (SegmentId(300), closed)]
 }

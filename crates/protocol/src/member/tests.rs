@@ -69,6 +69,7 @@ impl Village {
                 node: MemberId(2),
                 name: String::from("r"),
                 is_operator: false,
+                is_carried: false,
             },
         });
         self.stream_on(home, edge);

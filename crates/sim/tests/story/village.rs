@@ -121,6 +121,7 @@ impl Village {
             node: node.id,
             name: node.name.clone(),
             is_operator: false,
+            is_carried: name.starts_with('C'),
         }
     }
 

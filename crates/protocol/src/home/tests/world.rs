@@ -369,6 +369,7 @@ impl World {
             node,
             name: String::from("n"),
             is_operator: false,
+            is_carried: false,
         };
         self.handle(Event::Connected {
             edge,
