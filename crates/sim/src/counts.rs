@@ -64,6 +64,7 @@ pub const REFUSALS: &[&str] = &[
     "invalid: Malformed",
     "invalid: Damaged",
     "page: NoSuchSegment",
+    "page: NotCarried",
     "page: Damaged",
     "page: Busy",
 ];

@@ -224,6 +224,8 @@ pub struct Node {
     pub resident: Option<Resident>,
     /// Whether it keeps no rules.
     pub rogue: bool,
+    /// Whether it is a site that a member carries. Then it has the name of that member, for everybody but people.
+    pub is_carried: bool,
     /// The place of its plan in the village's list of its kind.
     pub plan: usize,
 }
@@ -273,7 +275,7 @@ impl Node {
             node: self.id,
             name: self.name.clone(),
             is_operator: self.is_operator(),
-            is_carried: false,
+            is_carried: self.is_carried,
         }
     }
 
