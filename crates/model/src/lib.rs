@@ -17,6 +17,7 @@
 
 extern crate alloc;
 
+mod audience;
 mod audit;
 mod carriers;
 pub mod change;
@@ -41,8 +42,9 @@ mod slots;
 pub mod snapshot;
 mod storage;
 
+pub use audience::Audience;
 pub use audit::{AUDIT_PAGES, AUDIT_PATH, AUDIT_RECORDS_MAX, AuditEvent, AuditRecord};
-pub use carriers::{Audience, Carrier, Carriers, NoCarrier};
+pub use carriers::{Carrier, Carriers, NoCarrier};
 pub use change::{Blob, NewValue, PageChange, PageSlots, SlotChange, SlotSet, WriteOp};
 pub use delegation::{
     Certified, DELEGATION_VERSION, Delegation, DelegationText, NoSigner, NoVerifier, NotDelegated,

@@ -1,6 +1,7 @@
 //! A node of the village: a core, and what its driver keeps beside it.
 
 use crate::byzantine::Byzantine;
+use crate::checks::rights::Site;
 use crate::checks::watches::Watches;
 use crate::disk::Disk;
 use crate::freshness::FreshnessByHome;
@@ -289,6 +290,14 @@ impl Node {
         Principal {
             name: self.id.name(),
             is_operator: self.is_operator(),
+        }
+    }
+
+    /// A site, as its parent knows it.
+    pub fn site(&self) -> Site {
+        Site {
+            name: self.id.name(),
+            is_carried: self.is_carried,
         }
     }
 

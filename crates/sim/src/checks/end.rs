@@ -1,13 +1,13 @@
 //! A last look at a village at rest: nothing is lost, nothing leaks, and
 //! whoever comes new sees the truth.
 
-use super::{bounds, cache, directory, joint, validity};
+use super::{bounds, cache, directory, joint, rights, validity};
 use crate::failure::{Checked, demand};
 use crate::time::NodeNo;
 use crate::world::World;
 use std::collections::BTreeSet;
 use thorp_model::limits::{IN_DOUBT_RETRY_MS, UNSETTLED_MS};
-use thorp_model::{EdgeId, HomeId, NodeKind, Outcome, PageId, Place, RequestId};
+use thorp_model::{EdgeId, FetchRefusal, HomeId, NodeKind, Outcome, PageId, Place, RequestId};
 use thorp_protocol::{Member, MemberCommand, Request, Response};
 
 /// Whoever has gone is struck from a few pages of a directory with each thing that its node hears; the last one to go may have
@@ -201,6 +201,16 @@ fn a_visitor_sees_the_truth(world: &mut World) -> Checked {
         let held = machine.images(place.home);
         let held = held.iter().find(|(page, _)| *page == place.page);
         let complete = held.is_some_and(|(_, image)| image.is_complete());
+        if !is_carried(world, parent, *place) {
+            let refused = Response::NotFetched(FetchRefusal::NotCarried);
+            demand!(
+                answer.is_none_or(|answer| *answer == refused) && held.is_none(),
+                "at the end",
+                "a new member at {} gets page {place:?}, which a site on the way may not carry: {answer:?}",
+                world.nodes[parent.0].name
+            );
+            continue;
+        }
         demand!(
             answer.is_none_or(|answer| matches!(answer, Response::Fetched(_))) && complete,
             "at the end",
@@ -220,4 +230,22 @@ fn a_visitor_sees_the_truth(world: &mut World) -> Checked {
     }
     validity::check(world, no)?;
     cache::check(world, no)
+}
+
+/// Whether each site from a parent up to the home may carry a page (rule R4).
+fn is_carried(world: &World, parent: NodeNo, place: Place) -> bool {
+    let Some(oracle) = world.oracles.get(&place.home) else {
+        return true;
+    };
+    let mut next = Some(parent);
+    while let Some(site) = next.map(|no| &world.nodes[no.0]) {
+        if site.kind != NodeKind::Redirector {
+            return true;
+        }
+        if !rights::may_carry(oracle, site.site(), place.page.segment, oracle.end) {
+            return false;
+        }
+        next = site.parents.first().copied();
+    }
+    true
 }

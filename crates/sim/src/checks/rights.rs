@@ -2,11 +2,10 @@
 //! newer.
 
 use crate::failure::{Checked, demand};
-use crate::node::Node;
 use crate::oracle::Oracle;
 use thorp_model::{
-    Access, Audience, CommitId, ObjectId, PageId, Part, Position, Principal, Publish, RIGHTS_SLOT,
-    Right, SegmentId, Slot, rights_page,
+    Access, Audience, CommitId, NameId, ObjectId, PageId, Part, Position, Principal, Publish,
+    RIGHTS_SLOT, Right, SegmentId, Slot, rights_page,
 };
 
 /// A member shows pages of a home: it may have read each of them, at some position from the page's version to its own.
@@ -30,27 +29,44 @@ pub fn published(oracle: &Oracle, member: (&str, Principal), publish: &Publish) 
     Ok(())
 }
 
+/// A site, as its parent knows it.
+#[derive(Clone, Copy, Debug)]
+pub struct Site {
+    /// The id of its name.
+    pub name: NameId,
+    /// Whether the member of that name carries it.
+    pub is_carried: bool,
+}
+
 /// A site has a page of a home in its memory: it may have carried it, at some position from the page's version to its own.
 pub fn carried(
     oracle: &Oracle,
-    site: &Node,
+    (name, site): (&str, Site),
     (page, version): (PageId, Position),
     position: Position,
 ) -> Checked {
-    let may_carry = |list: &Access| {
-        let audience = Audience {
-            readers: list.readers(),
-            carriers: list.carriers().clone(),
-        };
-        audience.may_carry(site.id.name(), site.is_carried)
-    };
     demand!(
-        was_so(oracle, page, (version, position), may_carry),
+        was_so(oracle, page, (version, position), |list| carries(
+            site, list
+        )),
         "rights",
         "{} has page {page} of version {version} at {position}, and could not carry it since",
-        site.name
+        name
     );
     Ok(())
+}
+
+/// Whether a site may carry a segment as of a position.
+pub fn may_carry(oracle: &Oracle, site: Site, segment: SegmentId, position: Position) -> bool {
+    carries(site, &list_at(oracle, segment, position).1)
+}
+
+fn carries(site: Site, list: &Access) -> bool {
+    let audience = Audience {
+        readers: list.readers(),
+        carriers: list.carriers().clone(),
+    };
+    audience.may_carry(site.name, site.is_carried)
 }
 
 /// Rule R4: whoever commits has the rights for it at the position before. A vote stays valid when a right is lost, so of a

@@ -27,7 +27,8 @@ pub fn check(world: &World, no: NodeNo) -> Checked {
         for (page, image) in machine.images(*home) {
             check_image(oracle, &node.name, page, &image, position)?;
             if node.kind == NodeKind::Redirector {
-                super::rights::carried(oracle, node, (page, image.version()), position)?;
+                let site = (&*node.name, node.site());
+                super::rights::carried(oracle, site, (page, image.version()), position)?;
             }
         }
     }
