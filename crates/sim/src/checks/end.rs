@@ -183,6 +183,9 @@ fn a_visitor_sees_the_truth(world: &mut World) -> Checked {
             places.insert(Place { home: *home, page });
         }
     }
+    let (places, hidden): (BTreeSet<Place>, BTreeSet<Place>) = places
+        .into_iter()
+        .partition(|place| is_carried(world, parent, *place));
     // An edge that wears out meanwhile drops what came down it: it is asked for again, once.
     let wears_out = world.village.edges_wear_out();
     for _ in 0..1 + u32::from(wears_out) {
@@ -201,16 +204,6 @@ fn a_visitor_sees_the_truth(world: &mut World) -> Checked {
         let held = machine.images(place.home);
         let held = held.iter().find(|(page, _)| *page == place.page);
         let complete = held.is_some_and(|(_, image)| image.is_complete());
-        if !is_carried(world, parent, *place) {
-            let refused = Response::NotFetched(FetchRefusal::NotCarried);
-            demand!(
-                answer.is_none_or(|answer| *answer == refused) && held.is_none(),
-                "at the end",
-                "a new member at {} gets page {place:?}, which a site on the way may not carry: {answer:?}",
-                world.nodes[parent.0].name
-            );
-            continue;
-        }
         demand!(
             answer.is_none_or(|answer| matches!(answer, Response::Fetched(_))) && complete,
             "at the end",
@@ -218,6 +211,11 @@ fn a_visitor_sees_the_truth(world: &mut World) -> Checked {
             world.nodes[parent.0].name
         );
     }
+    // Afterwards: homes write down what was denied, and their pages change.
+    hidden_stays_hidden(world, (no, parent), &hidden)?;
+    let Some(machine) = &world.nodes[no.0].machine else {
+        return Ok(());
+    };
     let end = |home: &HomeId| world.oracles.get(home).map(|oracle| oracle.end);
     for home in world.oracles.keys().filter(is_there) {
         demand!(
@@ -231,6 +229,41 @@ fn a_visitor_sees_the_truth(world: &mut World) -> Checked {
     validity::check(world, no)?;
     cache::check(world, no)
 }
+
+/// A new member, who may read everything, asks for pages that a site on the way may not carry.
+fn hidden_stays_hidden(
+    world: &mut World,
+    (no, parent): (NodeNo, NodeNo),
+    hidden: &BTreeSet<Place>,
+) -> Checked {
+    if hidden.is_empty() {
+        return Ok(());
+    }
+    for (place, number) in hidden.iter().zip(HIDDEN_FIRST..) {
+        world.ask(no, RequestId(number), Request::Fetch(*place))?;
+    }
+    world.run_for(8_000 + 2 * world.round_trip_ms())?;
+    let node = &world.nodes[no.0];
+    let (Some(machine), Some(resident)) = (&node.machine, &node.resident) else {
+        return Ok(());
+    };
+    for (place, number) in hidden.iter().zip(HIDDEN_FIRST..) {
+        let answer = resident.answers.get(&RequestId(number));
+        let refused = Response::NotFetched(FetchRefusal::NotCarried);
+        let held = machine.images(place.home);
+        demand!(
+            answer.is_none_or(|answer| *answer == refused)
+                && held.iter().all(|(page, _)| *page != place.page),
+            "at the end",
+            "a new member at {} gets page {place:?}, which a site on the way may not carry: {answer:?}",
+            world.nodes[parent.0].name
+        );
+    }
+    Ok(())
+}
+
+/// The number of the first request for such a page: there are fewer others.
+const HIDDEN_FIRST: u64 = 1 << 32;
 
 /// Whether each site from a parent up to the home may carry a page (rule R4).
 fn is_carried(world: &World, parent: NodeNo, place: Place) -> bool {
