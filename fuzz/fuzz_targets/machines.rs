@@ -77,6 +77,7 @@ impl World {
                     node: MemberId(u128::from(edge as u64) + 1),
                     name: String::new(),
                     is_operator: false,
+                    is_carried: false,
                 };
                 let edge = EdgeId(edge as u64);
                 world.handle(

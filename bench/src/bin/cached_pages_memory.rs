@@ -95,6 +95,7 @@ impl Village {
                 node: MemberId(2),
                 name: "alps".to_owned(),
                 is_operator: false,
+                is_carried: false,
             },
         });
         village.receive(Down::Begin(message::Begin {

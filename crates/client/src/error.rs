@@ -69,7 +69,7 @@ pub enum ErrorKind {
     TooLarge,
     /// The call cannot be right: mend the program.
     Invalid,
-    /// The member may not write there.
+    /// The member may not do that there, or a site between it and the home may not carry the segment.
     NoRight,
     /// The member was closed: join again.
     Closed,
@@ -202,6 +202,11 @@ impl From<FetchRefusal> for Error {
                 "a page is damaged on the home's disk: `thorp check` there tells which",
             ),
             FetchRefusal::Busy => Self::busy(BUSY_RETRY),
+            FetchRefusal::NotCarried => {
+                let what = "a site between this node and the home may not carry the segment: join the home itself or another site, or ask \
+                            an admin of the segment for `thorp rights grant SEGMENT carry SITE`";
+                Self::new(ErrorKind::NoRight, what)
+            }
         }
     }
 }

@@ -134,8 +134,9 @@ pub use segment::{Change, Changed, Segment, SegmentEntry, Watch};
 pub use stats::{Stats, Waits};
 pub use status::{HomeStatus, SiteStatus};
 pub use thorp_model::{
-    CommitId, DamagedRights, Doubt, DoubtHome, HomeId, NameId, NoCommitId, ObjectId, PageId,
-    PageNo, Position, Reference, Right, RightsList, Ruling, SegmentId, Slot, Stamp, Subject,
+    Carrier, CommitId, DamagedRights, Doubt, DoubtHome, HomeId, NameId, NoCommitId, ObjectId,
+    PageId, PageNo, Position, Reference, Right, RightsList, Ruling, SegmentId, Slot, Stamp,
+    Subject,
 };
 pub use thorp_net::{CertifiedName, Congestion, Identity, NodeRole, Traffic};
 pub use transaction::{Pending, Transaction};

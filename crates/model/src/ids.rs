@@ -431,6 +431,8 @@ pub struct Peer {
     pub name: String,
     /// Whether it has the role operator: then it may do everything (rule R3).
     pub is_operator: bool,
+    /// Whether it is a site that the member of its name carries. Such a site may have what that member may read (rule R4).
+    pub is_carried: bool,
 }
 
 #[cfg(test)]

@@ -17,7 +17,9 @@
 
 extern crate alloc;
 
+mod audience;
 mod audit;
+mod carriers;
 pub mod change;
 pub mod codec;
 mod delegation;
@@ -28,6 +30,7 @@ mod image;
 pub mod limits;
 mod machine;
 pub mod message;
+mod name_word;
 mod nibble;
 mod note;
 pub mod planted;
@@ -40,7 +43,9 @@ mod slots;
 pub mod snapshot;
 mod storage;
 
+pub use audience::Audience;
 pub use audit::{AUDIT_PAGES, AUDIT_PATH, AUDIT_RECORDS_MAX, AuditEvent, AuditRecord};
+pub use carriers::{Carrier, Carriers, NoCarrier};
 pub use change::{Blob, NewValue, PageChange, PageSlots, SlotChange, SlotSet, WriteOp};
 pub use delegation::{
     Certified, DELEGATION_VERSION, Delegation, DelegationText, NoSigner, NoVerifier, NotDelegated,

@@ -244,6 +244,12 @@ bugs! {
     JoinedNotChecked,
     /// Rule R4: a home looks at rights when a commit comes, and not when it judges it.
     ParkedNotChecked,
+    /// Rule R4: a site is given every segment, whoever may carry it.
+    CarrierNotChecked,
+    /// Rule R4, trap R14: a site above other sites does not look at what they may carry.
+    LowerSiteNotChecked,
+    /// Rule R4: a site that a member carries counts as one that no member carries.
+    CarriedTakenForSite,
     /// Rule R5: a child that loses the right to read keeps its pages.
     RevokedKeepsPages,
     /// Rule R6: a redirector forwards a helper's image, whatever the digest.

@@ -7,11 +7,14 @@
 //! read #1c04c1f5ac30fe90
 //! read @staff
 //! write @members
+//! carry office
 //! ```
 
+use crate::carriers::{CARRY, Carrier, Carriers};
 use crate::ids::{NameId, PageId, PageNo, SegmentId, Slot};
 use crate::limits::{GROUPS_PER_LIST_MAX, RIGHTS_BYTES_MAX};
-use alloc::collections::BTreeMap;
+use crate::name_word::NameWord;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -68,9 +71,12 @@ pub enum DamagedRights {
     Twice(usize),
 }
 
-/// A segment's rights list: each subject has one right, the highest.
+/// A segment's rights list: each subject has one right, the highest. Beside them are the sites that may carry the segment.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct RightsList(BTreeMap<Subject, Right>);
+pub struct RightsList {
+    entries: BTreeMap<Subject, Right>,
+    carriers: BTreeSet<Carrier>,
+}
 
 /// Who asks for something.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -87,6 +93,7 @@ pub struct Access {
     names: BTreeMap<NameId, Right>,
     groups: BTreeMap<String, Right>,
     members: Option<Right>,
+    carriers: Carriers,
 }
 
 /// Who may read a segment: what is left of its list for those who only pass pages on.
@@ -188,19 +195,18 @@ impl FromStr for Subject {
     type Err = NoSubject;
 
     fn from_str(word: &str) -> Result<Self, NoSubject> {
-        let in_names = |b: u8| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.');
-        let is_name = |word: &str| !word.is_empty() && word.bytes().all(in_names);
-        match word.strip_prefix('#') {
-            Some(id) if id.len() == 16 && id.bytes().all(|b| b.is_ascii_hexdigit()) => {
-                let id = u64::from_str_radix(id, 16).map_err(|_| NoSubject)?;
-                Ok(Subject::Id(NameId(id)))
-            }
-            None if word == "@members" => Ok(Subject::Members),
-            None if is_name(word) => Ok(Subject::Name(String::from(word))),
-            _ => match word.strip_prefix('@') {
-                Some(group) if is_name(group) => Ok(Subject::Group(String::from(group))),
-                _ => Err(NoSubject),
-            },
+        if word == "@members" {
+            return Ok(Subject::Members);
+        }
+        let (word, is_group) = match word.strip_prefix('@') {
+            Some(group) => (group, true),
+            None => (word, false),
+        };
+        match NameWord::parse(word) {
+            Some(NameWord::Id(id)) if !is_group => Ok(Subject::Id(id)),
+            Some(NameWord::Name(name)) if is_group => Ok(Subject::Group(String::from(name))),
+            Some(NameWord::Name(name)) => Ok(Subject::Name(String::from(name))),
+            _ => Err(NoSubject),
         }
     }
 }
@@ -260,14 +266,20 @@ impl RightsList {
         for (line, number) in text.lines().zip(1..) {
             let wrong = DamagedRights::Line(number);
             let (right, subject) = line.split_once(' ').ok_or(wrong)?;
-            let right = right.parse().map_err(|_| wrong)?;
-            let subject = subject.parse().map_err(|_| wrong)?;
-            if list.0.insert(subject, right).is_some() {
+            let is_first = if right == CARRY {
+                let carrier = subject.parse().map_err(|_| wrong)?;
+                list.carriers.insert(carrier)
+            } else {
+                let right = right.parse().map_err(|_| wrong)?;
+                let subject = subject.parse().map_err(|_| wrong)?;
+                list.entries.insert(subject, right).is_none()
+            };
+            if !is_first {
                 return Err(DamagedRights::Twice(number));
             }
         }
         let is_group = |subject: &&Subject| matches!(subject, Subject::Group(_));
-        if list.0.keys().filter(is_group).count() > GROUPS_PER_LIST_MAX {
+        if list.entries.keys().filter(is_group).count() > GROUPS_PER_LIST_MAX {
             return Err(DamagedRights::TooManyGroups);
         }
         Ok(list)
@@ -275,17 +287,45 @@ impl RightsList {
 
     /// Gives a subject this right instead of what it has.
     pub fn grant(&mut self, subject: Subject, right: Right) {
-        self.0.insert(subject, right);
+        self.entries.insert(subject, right);
     }
 
     /// Takes all rights from a subject. Tells what it had.
     pub fn revoke(&mut self, subject: &Subject) -> Option<Right> {
-        self.0.remove(subject)
+        self.entries.remove(subject)
+    }
+
+    /// Lets a site carry the segment. If there was no such line, no other site carries it any more; `@nobody` takes the
+    /// right from all.
+    pub fn grant_carry(&mut self, carrier: Carrier) {
+        if carrier == Carrier::Nobody {
+            self.carriers.clear();
+        }
+        self.carriers.remove(&Carrier::Nobody);
+        self.carriers.insert(carrier);
+    }
+
+    /// Takes the line of a carrier away. Without lines every site would carry the segment: `@nobody` takes the place of the
+    /// last one. False if there is no such line. A list without any has `@sites`.
+    pub fn revoke_carry(&mut self, carrier: &Carrier) -> bool {
+        let all_had = self.carriers.is_empty() && *carrier == Carrier::Sites;
+        let had = *carrier != Carrier::Nobody && self.carriers.remove(carrier);
+        if (had || all_had) && self.carriers.is_empty() {
+            self.carriers.insert(Carrier::Nobody);
+        }
+        had || all_had
+    }
+
+    /// The carriers, in a fixed order. Without any, every site that no member carries may carry the segment.
+    pub fn carriers(&self) -> impl Iterator<Item = &Carrier> {
+        self.carriers.iter()
     }
 
     /// The entries, in a fixed order.
     pub fn entries(&self) -> impl Iterator<Item = (&Subject, Right)> {
-        self.0.iter().map(|(subject, right)| (subject, *right))
+        self.entries
+            .iter()
+            .map(|(subject, right)| (subject, *right))
     }
 
     /// The object's bytes.
@@ -297,7 +337,9 @@ impl RightsList {
 impl fmt::Display for RightsList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut entries = self.entries();
-        entries.try_for_each(|(subject, right)| writeln!(f, "{right} {subject}"))
+        entries.try_for_each(|(subject, right)| writeln!(f, "{right} {subject}"))?;
+        let mut carriers = self.carriers();
+        carriers.try_for_each(|carrier| writeln!(f, "{CARRY} {carrier}"))
     }
 }
 
@@ -308,22 +350,28 @@ impl Access {
             names: BTreeMap::new(),
             groups: BTreeMap::new(),
             members: Some(Right::Write),
+            carriers: Carriers::ALL_SITES,
         }
     }
 
-    /// Nobody but operators has a right.
+    /// Nobody but operators has a right, and no site carries the segment.
     pub const fn closed() -> Self {
         Access {
             names: BTreeMap::new(),
             groups: BTreeMap::new(),
             members: None,
+            carriers: Carriers::NOBODY,
         }
     }
 
-    /// What an object's bytes give. A damaged list lets only operators in (rule R3).
+    /// What an object's bytes give. A damaged list lets only operators in, and no site carries the segment: the list may
+    /// have said so (rule R3).
     pub fn of(bytes: &[u8]) -> Self {
-        let list = RightsList::parse(bytes).unwrap_or_default();
         let mut access = Access::closed();
+        let Ok(list) = RightsList::parse(bytes) else {
+            return access;
+        };
+        access.carriers = Carriers::of(list.carriers());
         for (subject, right) in list.entries() {
             match (subject, subject.id()) {
                 (_, Some(id)) => {
@@ -346,7 +394,12 @@ impl Access {
         }
     }
 
-    /// How many nodes it names.
+    /// The sites that may carry the segment, whoever reads.
+    pub fn carriers(&self) -> &Carriers {
+        &self.carriers
+    }
+
+    /// How many nodes it names, carriers aside.
     pub fn named(&self) -> usize {
         self.names.len()
     }
@@ -369,7 +422,10 @@ impl Access {
         let groups = self.groups.iter();
         let groups = groups.map(|(group, right)| (Subject::Group(group.clone()), *right));
         let members = self.members.map(|right| (Subject::Members, right));
-        RightsList(names.chain(groups).chain(members).collect())
+        RightsList {
+            entries: names.chain(groups).chain(members).collect(),
+            carriers: self.carriers.lines().collect(),
+        }
     }
 
     /// The right that an entry of its own gives to a name, whatever all members have.
@@ -459,6 +515,48 @@ mod tests {
         assert!(access.allows(who("anna"), Right::Read));
         assert!(!access.allows(who("staff"), Right::Read));
         assert_eq!(Access::of(&access.to_list().to_bytes()), access);
+    }
+
+    #[test]
+    fn lines_about_carriers_are_beside_the_entries() {
+        let text = b"read anna\ncarry anna\ncarry @sites\n";
+        let list = RightsList::parse(text).unwrap();
+        assert_eq!(list.to_bytes(), text);
+        let access = Access::of(text);
+        assert_eq!(Access::of(&access.to_list().to_bytes()), access);
+        assert!(access.carriers().sites);
+        assert_eq!(
+            RightsList::parse(b"carry a\ncarry a\n"),
+            Err(DamagedRights::Twice(2))
+        );
+        assert_eq!(
+            RightsList::parse(b"carry @staff\n"),
+            Err(DamagedRights::Line(1))
+        );
+    }
+
+    #[test]
+    fn taking_the_last_carrier_away_opens_the_segment_to_no_site() {
+        let site = |name: &str| Carrier::Name(name.to_string());
+        let mut list = RightsList::without_list();
+        assert!(!list.revoke_carry(&site("office")));
+        list.grant_carry(site("office"));
+        assert!(list.revoke_carry(&site("office")));
+        assert_eq!(list.to_string(), "write @members\ncarry @nobody\n");
+        assert!(!list.revoke_carry(&Carrier::Nobody));
+        list.grant_carry(site("shed"));
+        assert_eq!(list.to_string(), "write @members\ncarry shed\n");
+        list.grant_carry(Carrier::Nobody);
+        assert!(list.carriers().eq([&Carrier::Nobody]));
+        let mut list = RightsList::without_list();
+        assert!(list.revoke_carry(&Carrier::Sites));
+        assert!(list.carriers().eq([&Carrier::Nobody]));
+    }
+
+    #[test]
+    fn no_site_carries_what_a_damaged_list_may_have_kept_from_it() {
+        assert_eq!(*Access::of(b"read anna\n").carriers(), Carriers::ALL_SITES);
+        assert_eq!(*Access::of(b"reads anna\n").carriers(), Carriers::NOBODY);
     }
 
     #[test]

@@ -52,7 +52,7 @@
 //!
 //! // Each machine gives the edge a name of its own; here both take the same.
 //! let edge = EdgeId(1);
-//! let peer = |kind, node, name: &str| Peer { kind, node, name: name.into(), is_operator: false };
+//! let peer = |kind, node, name: &str| Peer { kind, node, name: name.into(), is_operator: false, is_carried: false };
 //! let below = Event::Connected { edge, direction: Direction::Down, peer: peer(NodeKind::Member, desk, "desk") };
 //! home.handle(now, below, &mut from_home);
 //!

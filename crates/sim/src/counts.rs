@@ -64,6 +64,7 @@ pub const REFUSALS: &[&str] = &[
     "invalid: Malformed",
     "invalid: Damaged",
     "page: NoSuchSegment",
+    "page: NotCarried",
     "page: Damaged",
     "page: Busy",
 ];
@@ -110,6 +111,7 @@ pub fn kind_of_fetch(refusal: FetchRefusal) -> &'static str {
         FetchRefusal::NoSuchSegment => "page: NoSuchSegment",
         FetchRefusal::Damaged => "page: Damaged",
         FetchRefusal::Busy => "page: Busy",
+        FetchRefusal::NotCarried => "page: NotCarried",
     }
 }
 

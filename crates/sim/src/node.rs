@@ -1,6 +1,7 @@
 //! A node of the village: a core, and what its driver keeps beside it.
 
 use crate::byzantine::Byzantine;
+use crate::checks::rights::Site;
 use crate::checks::watches::Watches;
 use crate::disk::Disk;
 use crate::freshness::FreshnessByHome;
@@ -224,6 +225,8 @@ pub struct Node {
     pub resident: Option<Resident>,
     /// Whether it keeps no rules.
     pub rogue: bool,
+    /// Whether it is a site that a member carries. Then it has the name of that member, for everybody but people.
+    pub is_carried: bool,
     /// The place of its plan in the village's list of its kind.
     pub plan: usize,
 }
@@ -273,6 +276,7 @@ impl Node {
             node: self.id,
             name: self.name.clone(),
             is_operator: self.is_operator(),
+            is_carried: self.is_carried,
         }
     }
 
@@ -286,6 +290,14 @@ impl Node {
         Principal {
             name: self.id.name(),
             is_operator: self.is_operator(),
+        }
+    }
+
+    /// A site, as its parent knows it.
+    pub fn site(&self) -> Site {
+        Site {
+            name: self.id.name(),
+            is_carried: self.is_carried,
         }
     }
 

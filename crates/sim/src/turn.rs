@@ -112,6 +112,7 @@ impl World {
         let homes = (0..self.village.homes.len()).map(NodeNo).collect();
         let site = self.add_node(NodeKind::Redirector, 0, homes, None);
         self.node(site).name = format!("r_of_m{}", self.nodes[member.0].plan);
+        self.node(site).is_carried = true;
         self.carried.insert(member, site);
         self.start(site)?;
         Ok(site)

@@ -219,6 +219,7 @@ impl World {
             room: true,
             resident: None,
             rogue: false,
+            is_carried: false,
             plan,
         });
         no
@@ -267,7 +268,8 @@ impl World {
 
     /// The name in a node's certificate: its own, unless one user has all members.
     fn name_of(&self, no: NodeNo) -> NameId {
-        let node = &self.nodes[no.0];
+        let carrier = self.carried.iter().find(|(_, site)| **site == no);
+        let node = &self.nodes[carrier.map_or(no, |(member, _)| *member).0];
         let is_users = self.village.one_user && node.kind == NodeKind::Member && !node.rogue;
         NameId::of(if is_users { "user" } else { &node.name })
     }

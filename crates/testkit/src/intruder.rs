@@ -31,19 +31,30 @@ pub struct Intruder {
 impl Intruder {
     /// Joins as an ordinary member with the certificate in a directory, and registers once a stream has begun.
     pub fn enter(identity: &str, via: &str) -> Self {
+        let (mut intruder, begin) = Self::begin(identity, via);
+        let readers = begin.readers;
+        assert!(
+            readers.is_empty(),
+            "a member is told of no others: {readers:?}"
+        );
+        intruder.register();
+        intruder
+    }
+
+    /// Joins as a site with the certificate in a directory, which a member may carry. It speaks for nobody.
+    pub fn enter_as_site(identity: &str, via: &str) -> Self {
+        Self::begin(identity, via).0
+    }
+
+    fn begin(identity: &str, via: &str) -> (Self, message::Begin) {
         let attacker = Attacker::at(identity);
         let hello = attacker.greeting();
         let mut edge = attacker.call(via, &hello).unwrap();
         loop {
             if let Some(Message::Down(Down::Begin(begin))) = edge.receive() {
-                let readers = begin.readers;
-                assert!(
-                    readers.is_empty(),
-                    "a member is told of no others: {readers:?}"
-                );
-                let mut intruder = Intruder {
+                let intruder = Intruder {
                     attacker,
-                    sites: begin.sites,
+                    sites: begin.sites.clone(),
                     signed: DelegationNo(0),
                     edge,
                     member: hello.node,
@@ -51,8 +62,7 @@ impl Intruder {
                     epoch: begin.epoch,
                     position: begin.position,
                 };
-                intruder.register();
-                return intruder;
+                return (intruder, begin);
             }
         }
     }

@@ -263,6 +263,7 @@ impl StillVillage {
                 node: MemberId(peer as u128 + 1),
                 name: String::new(),
                 is_operator: false,
+                is_carried: false,
             };
             let connected = Event::Connected {
                 edge,

@@ -5,7 +5,8 @@ use crate::connect::Via;
 use crate::failure::{Code, Failure};
 use crate::text::{Side, Table};
 use clap::{Args, Subcommand};
-use thorp_client::{ErrorKind, Member, Right, RightsList, Segment, Subject};
+use std::str::FromStr;
+use thorp_client::{Carrier, ErrorKind, Member, Right, RightsList, Segment, Subject};
 
 /// What `thorp rights` is told.
 #[derive(Args, Debug)]
@@ -31,27 +32,96 @@ enum Action {
     Grant {
         /// thorp://HOME/path
         segment: String,
-        /// read; write (includes read); admin (includes both, may change rights and remove the segment)
-        right: Right,
-        /// Names of nodes, or @members for every member of the village
+        /// read; write (includes read); admin (includes both, may change rights and remove the segment); carry (a site
+        /// may have the pages, for its members)
+        right: Granted,
+        /// Names of nodes, or @members for every member of the village; to carry: names of sites, @sites, or @nobody
         #[arg(required = true, value_name = "SUBJECT")]
-        subjects: Vec<Subject>,
+        subjects: Vec<String>,
     },
-    /// Take all rights that the subject has in an entry of its own
+    /// Take all rights that the subject has in an entry of its own, or the right to carry
+    #[command(
+        override_usage = "thorp rights revoke [OPTIONS] <SEGMENT> <SUBJECT>...\n       \
+                                thorp rights revoke [OPTIONS] <SEGMENT> carry <SITE>..."
+    )]
     Revoke {
         /// thorp://HOME/path
         segment: String,
-        /// Names of nodes, or @members
+        /// Names of nodes, or @members; after the word carry: names of sites, or @sites
         #[arg(required = true, value_name = "SUBJECT")]
-        subjects: Vec<Subject>,
+        subjects: Vec<String>,
     },
+}
+
+/// What `thorp rights grant` gives.
+#[derive(Clone, Copy, Debug)]
+enum Granted {
+    Right(Right),
+    Carry,
+}
+
+impl FromStr for Granted {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        match word {
+            CARRY => Ok(Granted::Carry),
+            word => match word.parse() {
+                Ok(right) => Ok(Granted::Right(right)),
+                Err(_) => Err("the rights are read, write, admin and carry".to_owned()),
+            },
+        }
+    }
+}
+
+/// Begins what is revoked of sites.
+const CARRY: &str = "carry";
+
+/// One change of a list.
+enum Change {
+    Grant(Subject, Right),
+    Revoke(Subject),
+    GrantCarry(Carrier),
+    RevokeCarry(Carrier),
+}
+
+impl Change {
+    fn grant(right: Granted, word: &str) -> Result<Self, Failure> {
+        Ok(match right {
+            Granted::Right(right) => Change::Grant(parsed(word)?, right),
+            Granted::Carry => Change::GrantCarry(parsed(word)?),
+        })
+    }
+
+    /// Changes the list of a segment.
+    fn apply(&self, list: &mut RightsList, segment: &str) -> Result<(), Failure> {
+        match self {
+            Change::Grant(subject, right) => list.grant(subject.clone(), *right),
+            Change::GrantCarry(carrier) => list.grant_carry(carrier.clone()),
+            Change::Revoke(subject) => {
+                let had = list.revoke(subject);
+                had.ok_or_else(|| no_entry(segment, subject))?;
+            }
+            Change::RevokeCarry(carrier) if list.revoke_carry(carrier) => {}
+            Change::RevokeCarry(carrier) => return Err(no_carrier(segment, carrier)),
+        }
+        Ok(())
+    }
+}
+
+/// What a list calls somebody.
+fn parsed<T: FromStr<Err: std::fmt::Display>>(word: &str) -> Result<T, Failure> {
+    word.parse().map_err(|error: T::Err| {
+        let what = format!("{word:?} is nobody whom a rights list may name");
+        Failure::new(what, error.to_string()).with(Code::Usage)
+    })
 }
 
 /// Prints the list, or what it is after the change.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let member = options.via.join()?;
     match &options.action {
         Action::Show { segment, json } => {
+            let member = options.via.join()?;
             let list = open(&member, segment)?.rights()?;
             show(list.as_ref(), *json)
         }
@@ -60,19 +130,29 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
             right,
             subjects,
         } => {
-            let change = |list: &mut RightsList, subject: &Subject| {
-                list.grant(subject.clone(), *right);
-                Ok(())
-            };
-            changed(&member, segment, subjects, change)
+            let changes = subjects.iter().map(|word| Change::grant(*right, word));
+            changed(
+                &options.via,
+                segment,
+                &changes.collect::<Result<Vec<_>, _>>()?,
+            )
         }
         Action::Revoke { segment, subjects } => {
-            let change = |list: &mut RightsList, subject: &Subject| {
-                let had = list.revoke(subject);
-                had.map(drop).ok_or_else(|| no_entry(segment, subject))
-            };
-            changed(&member, segment, subjects, change)
+            changed(&options.via, segment, &revocations(subjects)?)
         }
+    }
+}
+
+fn revocations(words: &[String]) -> Result<Vec<Change>, Failure> {
+    match words {
+        [carry, sites @ ..] if carry == CARRY && !sites.is_empty() => sites
+            .iter()
+            .map(|word| Ok(Change::RevokeCarry(parsed(word)?)))
+            .collect(),
+        words => words
+            .iter()
+            .map(|word| Ok(Change::Revoke(parsed(word)?)))
+            .collect(),
     }
 }
 
@@ -108,16 +188,12 @@ pub(super) fn change_list(
     }
 }
 
-/// All subjects in one commit.
-fn changed(
-    member: &Member,
-    name: &str,
-    subjects: &[Subject],
-    change: impl Fn(&mut RightsList, &Subject) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    let segment = open(member, name)?;
-    let all = |list: &mut RightsList| subjects.iter().try_for_each(|of| change(list, of));
-    let list = change_list(member, &segment, RightsList::without_list, all, |error| {
+/// All changes in one commit.
+fn changed(via: &Via, name: &str, changes: &[Change]) -> Result<(), Failure> {
+    let member = via.join()?;
+    let segment = open(&member, name)?;
+    let all = |list: &mut RightsList| changes.iter().try_for_each(|one| one.apply(list, name));
+    let list = change_list(&member, &segment, RightsList::without_list, all, |error| {
         let todo = format!(
             "only an admin of {name} and an operator may change its rights: `thorp rights show {name}` names the admins"
         );
@@ -132,23 +208,39 @@ fn no_entry(segment: &str, subject: &Subject) -> Failure {
     Failure::new(what, todo)
 }
 
+fn no_carrier(segment: &str, carrier: &Carrier) -> Failure {
+    let todo = format!(
+        "`thorp rights show {segment}` tells which sites it names; without any, every site carries the segment: \
+         `thorp rights grant {segment} carry SITE` names the only ones"
+    );
+    let what = format!("no line of the rights of {segment} lets {carrier} carry it");
+    Failure::new(what, todo)
+}
+
 fn show(list: Option<&RightsList>, json: bool) -> Result<(), Failure> {
     let open = RightsList::without_list();
-    let entries = list.unwrap_or(&open).entries();
+    let list = list.unwrap_or(&open);
+    let entries = list.entries();
+    let entries = entries.map(|(subject, right)| (right.word(), subject.to_string()));
+    let carriers = list.carriers();
+    let carriers = carriers.map(|carrier| (CARRY, carrier.to_string()));
     if json {
-        let entries = entries.map(|(subject, right)| {
-            serde_json::json!({"subject": subject.to_string(), "right": right.word()})
-        });
-        return say_json(&entries.collect::<Vec<_>>());
+        let all = entries
+            .chain(carriers)
+            .map(|(right, subject)| serde_json::json!({"subject": subject, "right": right}));
+        return say_json(&all.collect::<Vec<_>>());
+    }
+    if list.entries().next().is_none() {
+        say("nobody but operators has a right")?;
     }
     let mut table = Table::new(&[("right", Side::Left), ("subject", Side::Left)]);
     let mut rows = 0;
-    for (subject, right) in entries {
-        table.row(vec![right.to_string(), subject.to_string()]);
+    for (right, subject) in entries.chain(carriers) {
+        table.row(vec![right.to_owned(), subject]);
         rows += 1;
     }
     match rows {
-        0 => say("nobody but operators has a right"),
+        0 => Ok(()),
         _ => say(&table.render()),
     }
 }
@@ -159,5 +251,12 @@ position on, whoever has lost the right to read gets nothing newer. What was rea
 back. Whoever may not read a segment is told that there is none. `#` and 16 digits are a name of which the
 home knows only the id.
 
+Every site may have the pages, for its members, until the list says which sites `carry` the segment. From then
+on only these do, and a site that a member carries if that member may read. After the last one is revoked, no
+site does: members have to join the home. `grant carry @sites` lets every site carry the segment again, except
+those that members carry.
+
   thorp rights grant  thorp://alps/plans read anna
-  thorp rights revoke thorp://alps/plans @members";
+  thorp rights revoke thorp://alps/plans @members
+  thorp rights grant  thorp://alps/plans carry office
+  thorp rights revoke thorp://alps/plans carry office";

@@ -149,6 +149,7 @@ mod tests {
                 node,
                 name,
                 is_operator: false,
+                is_carried: false,
             },
         }
     }

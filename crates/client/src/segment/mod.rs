@@ -11,7 +11,7 @@ use crate::runtime::block_on;
 use crate::{Reference, Result};
 use std::fmt;
 use std::sync::Arc;
-use thorp_model::{HomeId, Right, RightsList, SegmentId, Subject};
+use thorp_model::{Carrier, HomeId, Right, RightsList, SegmentId, Subject};
 
 /// A named, growable set of pages of one home. Cheap to clone.
 #[derive(Clone)]
@@ -138,6 +138,28 @@ impl Segment {
     pub fn revoke(&self, subject: &Subject) -> Result<RightsList> {
         self.change_rights(|list| {
             list.revoke(subject);
+        })
+    }
+
+    /// Lets a site carry the segment, in a transaction of its own. Returns the new list. If it named no carrier before, no
+    /// other site carries the segment any more, except those that members carry who may read it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Segment::grant`].
+    pub fn grant_carry(&self, carrier: &Carrier) -> Result<RightsList> {
+        self.change_rights(|list| list.grant_carry(carrier.clone()))
+    }
+
+    /// Takes the right to carry the segment from a site that the list names, in a transaction of its own. Returns the new
+    /// list. After the last one no site carries the segment ([`Carrier::Nobody`]).
+    ///
+    /// # Errors
+    ///
+    /// As [`Segment::grant`].
+    pub fn revoke_carry(&self, carrier: &Carrier) -> Result<RightsList> {
+        self.change_rights(|list| {
+            list.revoke_carry(carrier);
         })
     }
 

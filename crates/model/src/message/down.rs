@@ -2,8 +2,8 @@
 
 use super::{CallError, CallId, CallResponse, PeerImage, Refusal};
 use crate::{
-    Attempt, CommitId, EntryNo, Epoch, HomeId, Image, MemberId, NameId, Outcome, PageChange,
-    PageDigest, PageId, PartDigest, Position, Readers, Receipt, ReportNo, SegmentId, Stamp,
+    Attempt, Audience, CommitId, EntryNo, Epoch, HomeId, Image, MemberId, NameId, Outcome,
+    PageChange, PageDigest, PageId, PartDigest, Position, Receipt, ReportNo, SegmentId, Stamp,
     Verdict,
 };
 use alloc::string::String;
@@ -115,9 +115,9 @@ pub struct Begin {
     /// How long ago the parent itself last heard of the home, in milliseconds:
     /// zero from the home. At most so much; longer is told as the most.
     pub silent_ms: u32,
-    /// To a site: who may read each segment that not every member may read, as of the position
-    /// (rule R4). Empty to a member.
-    pub readers: Vec<(SegmentId, Readers)>,
+    /// To a site: to whom pages may be given of each segment that not every member may read or not
+    /// every site may carry, as of the position (rule R4). Empty to a member.
+    pub readers: Vec<(SegmentId, Audience)>,
     /// The names of the sites on the way to the home, from the home on (rule R2). None at a child of
     /// the home.
     pub sites: Vec<NameId>,
@@ -314,8 +314,8 @@ pub struct Step {
     pub changes: Vec<PageChange>,
     /// To a site: of each page in `changes`, in their order, its digest at this position (rule R6). Empty to a member.
     pub digests: Vec<PageDigest>,
-    /// To a site: the segments whose readers change here (rule R4). Empty to a member.
-    pub readers: Vec<(SegmentId, Readers)>,
+    /// To a site: the segments whose readers or carriers change here (rule R4). Empty to a member.
+    pub readers: Vec<(SegmentId, Audience)>,
 }
 
 /// A parent's answer to a fetch.
@@ -337,4 +337,6 @@ pub enum FetchRefusal {
     Damaged,
     /// Too many requests at once; ask again.
     Busy,
+    /// A site on the way may not carry the segment (rule R4). Nobody hears it who may not read the segment (rule R5).
+    NotCarried,
 }

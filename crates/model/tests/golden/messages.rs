@@ -334,6 +334,7 @@ fn downs() -> Vec<Down> {
         FetchRefusal::NoSuchSegment,
         FetchRefusal::Damaged,
         FetchRefusal::Busy,
+        FetchRefusal::NotCarried,
     ];
     downs.extend(refusals.map(|refusal| {
         Down::Image(message::FetchResponse {
@@ -472,12 +473,13 @@ pub(crate) fn refused() -> Vec<Refusal> {
     refused
 }
 
-fn readers() -> Vec<(SegmentId, Readers)> {
-    vec![
-        (SEGMENT, Readers::Members),
-        (
-            SegmentId(300),
-            Readers::Names(vec![NameId(1), NameId(u64::MAX)]),
-        ),
-    ]
+fn readers() -> Vec<(SegmentId, Audience)> {
+    let closed = Audience {
+        readers: Readers::Names(vec![NameId(1), NameId(u64::MAX)]),
+        carriers: Carriers {
+            sites: false,
+            names: vec![NameId(300)],
+        },
+    };
+    vec![(SEGMENT, Audience::EVERYBODY), (SegmentId(300), closed)]
 }

@@ -40,7 +40,8 @@ pub(super) fn encode(hello: &Peer) -> Vec<u8> {
     postcard::to_allocvec(hello).unwrap_or_default()
 }
 
-/// Who a peer is, by its greeting and its certificate.
+/// Who a peer is, by its greeting and its certificate. Only the certificate says whether a member carries a site: the
+/// process may have drawn up its greeting under an earlier one.
 pub(super) fn read(peer: &crate::Peer) -> Result<Peer, BadGreeting> {
     let Ok((hello, [])) = postcard::take_from_bytes::<Peer>(&peer.hello) else {
         return Err(BadGreeting::Unreadable);
@@ -62,7 +63,10 @@ pub(super) fn read(peer: &crate::Peer) -> Result<Peer, BadGreeting> {
         let claimed = hello.is_operator;
         return Err(BadGreeting::Operator { claimed, certified });
     }
-    Ok(hello)
+    Ok(Peer {
+        is_carried: certified.is_carried(),
+        ..hello
+    })
 }
 
 /// Who a parent is. Only homes and sites are parents.

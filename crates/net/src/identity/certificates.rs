@@ -109,6 +109,7 @@ impl Authority {
         (subject, is_of_carrier): (&CertifiedName, bool),
         validity: Validity,
     ) -> Result<Issued, IdentityError> {
+        let subject = subject.clone().with_carried(is_of_carrier);
         let uri = subject.to_uri().try_into();
         let mut params = CertificateParams::default();
         params.subject_alt_names = vec![SanType::URI(uri.map_err(IdentityError::crypto)?)];
@@ -127,7 +128,7 @@ impl Authority {
         Ok(Issued {
             pem: signed.map_err(IdentityError::crypto)?.pem(),
             entry: Entry {
-                subject: subject.clone(),
+                subject,
                 serial: hexadecimal(&serial),
                 not_after: Duration::from_secs(validity.until.as_secs()),
                 is_of_carrier,

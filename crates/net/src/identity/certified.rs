@@ -21,14 +21,16 @@ pub enum NodeRole {
     Authority,
 }
 
-/// The role and the name in a certificate: the URI name `thorp:ROLE/NAME`, or `thorp:home/NAME?id=ID` of a home. It
-/// alone is the authority on all of these.
+/// The role and the name in a certificate: the URI name `thorp:ROLE/NAME`, `thorp:home/NAME?id=ID` of a home, or
+/// `thorp:site/NAME?carried` of a site that the member of its name carries. It alone is the authority on all of these.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CertifiedName {
     role: NodeRole,
     name: String,
     /// Only of a home, and of each that a certificate names.
     home: Option<HomeId>,
+    /// Only of a site: the member of its name carries it.
+    is_carried: bool,
 }
 
 /// Why the URI names of a certificate are those of no node.
@@ -82,6 +84,7 @@ impl CertifiedName {
             role: NodeRole::Authority,
             name: AUTHORITY.to_owned(),
             home: None,
+            is_carried: false,
         }
     }
 
@@ -91,6 +94,7 @@ impl CertifiedName {
             role: NodeRole::Member,
             name: String::new(),
             home: None,
+            is_carried: false,
         }
     }
 
@@ -102,6 +106,7 @@ impl CertifiedName {
                 role,
                 name,
                 home: None,
+                is_carried: false,
             }),
             false => Err(BadName),
         }
@@ -110,6 +115,12 @@ impl CertifiedName {
     /// The same home, with its id. A node of another role has none.
     pub(crate) fn with_home(mut self, home: Option<HomeId>) -> Self {
         self.home = home.filter(|_| self.role == NodeRole::Home);
+        self
+    }
+
+    /// The same site, carried by the member of its name or not. A node of another role is carried by nobody.
+    pub(crate) fn with_carried(mut self, is_carried: bool) -> Self {
+        self.is_carried = is_carried && self.role == NodeRole::Site;
         self
     }
 
@@ -131,6 +142,10 @@ impl CertifiedName {
     pub(crate) fn from_uri(uri: &str) -> Result<Self, NameFault> {
         let read = |uri: &str| {
             let (role, rest) = uri.strip_prefix(SCHEME)?.split_once('/')?;
+            let (rest, is_carried) = match rest.strip_suffix(CARRIED_MARK) {
+                Some(rest) => (rest, true),
+                None => (rest, false),
+            };
             let (name, id) = match rest.split_once(ID_MARK) {
                 Some((name, id)) => (name, Some(HomeId(u32::from_str_radix(id, 16).ok()?))),
                 None => (rest, None),
@@ -139,7 +154,8 @@ impl CertifiedName {
                 AUTHORITY => NodeRole::Authority,
                 role => role.parse().ok()?,
             };
-            Some(Self::new(role, name).ok()?.with_home(id))
+            let read = Self::new(role, name).ok()?;
+            Some(read.with_home(id).with_carried(is_carried))
         };
         let certified = read(uri).filter(|certified| certified.to_uri() == uri);
         match certified.ok_or(NameFault::NoRole)? {
@@ -153,6 +169,7 @@ impl CertifiedName {
         let uri = format!("{SCHEME}{}/{}", self.role, self.name);
         match self.home {
             Some(HomeId(id)) => format!("{uri}{ID_MARK}{id:08x}"),
+            None if self.is_carried => uri + CARRIED_MARK,
             None => uri,
         }
     }
@@ -177,6 +194,12 @@ impl CertifiedName {
         self.home
     }
 
+    /// Whether it is a site that the member of its name carries. Certificates from before this was written say nothing of
+    /// it, like those of dedicated sites.
+    pub fn is_carried(&self) -> bool {
+        self.is_carried
+    }
+
     /// Whether both have one role and one name.
     pub(crate) fn is_same_node(&self, other: &Self) -> bool {
         (self.role, &self.name) == (other.role, &other.name)
@@ -189,6 +212,7 @@ impl CertifiedName {
             node: MemberId::new(NameId::of(&self.name), random),
             name: self.name.clone(),
             is_operator: self.role == NodeRole::Operator,
+            is_carried: self.is_carried,
         }
     }
 }
@@ -243,6 +267,8 @@ fn is_label(label: &str) -> bool {
 const SCHEME: &str = "thorp:";
 /// Stands between the name and the id of a home, which has eight hexadecimal digits.
 const ID_MARK: &str = "?id=";
+/// Ends the URI name of a site that the member of its name carries.
+const CARRIED_MARK: &str = "?carried";
 /// Role and name of the authority.
 const AUTHORITY: &str = "authority";
 const LABEL_BYTES_MAX: usize = 63;
@@ -263,7 +289,14 @@ mod tests {
         assert_eq!(CertifiedName::from_uri(&with_id.to_uri()), Ok(with_id));
         let without = CertifiedName::from_uri(&alps.to_uri());
         assert_eq!(without, Err(NameFault::NoHomeId));
+        let carried = CertifiedName::new(NodeRole::Site, "anna").unwrap();
+        let carried = carried.with_carried(true);
+        assert_eq!(carried.to_uri(), "thorp:site/anna?carried");
+        assert_eq!(CertifiedName::from_uri(&carried.to_uri()), Ok(carried));
         for other in [
+            "thorp:member/anna?carried",
+            "thorp:home/alps?id=0000002a?carried",
+            "thorp:site/anna?carried?carried",
             "thorp:home/alps?id=2a",
             "thorp:home/alps?id=0000002A",
             "thorp:home/alps?id=",
@@ -296,5 +329,10 @@ mod tests {
         assert_eq!((member.kind, member.is_operator), (NodeKind::Member, false));
         assert_ne!(member.node, name(NodeRole::Member).greeting(6).node);
         assert_eq!(name(NodeRole::Home).greeting(5).kind, NodeKind::Home);
+        let site = name(NodeRole::Site).with_carried(true).greeting(5);
+        assert_eq!((site.kind, site.is_carried), (NodeKind::Redirector, true));
+        assert!(!name(NodeRole::Site).greeting(5).is_carried);
+        let member = name(NodeRole::Member).with_carried(true).greeting(5);
+        assert!(!member.is_carried);
     }
 }

@@ -191,7 +191,7 @@ impl CertificateAuthority {
         if grant.with_site {
             wanted.push((
                 site_dir(out_dir),
-                self::subject(NodeRole::Site, &grant.name)?,
+                self::subject(NodeRole::Site, &grant.name)?.with_carried(true),
             ));
         }
         let home = match grant.home_id {
@@ -473,7 +473,10 @@ impl CertificateAuthority {
                 let certificate = files::read_certificate(&path)?;
                 let is_aging = Validity::of(&certificate)
                     .is_ok_and(|validity| validity.is_aging(validity::now()));
-                Ok(is_other_home || is_aging || self.is_of_earlier_key(&certificate))
+                // It is from before certificates said who carries a site.
+                let is_unmarked = subject.is_carried() && !held.is_carried();
+                let is_old = is_aging || is_unmarked || self.is_of_earlier_key(&certificate);
+                Ok(is_other_home || is_old)
             }
             Err(IdentityError::NoHomeId { .. }) => Ok(subject.role() == NodeRole::Home),
             // Loading it says what is wrong.

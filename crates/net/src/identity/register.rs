@@ -234,6 +234,7 @@ impl Entry {
         let (name, role) = (words.next()?, words.next()?.parse().ok()?);
         let (serial, not_after) = (words.next()?, words.next()?.parse().ok()?);
         let subject = CertifiedName::new(role, name).ok()?;
+        let subject = subject.with_carried(is_of_carrier);
         let is_hexadecimal = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
         let mut entry = Entry {
             subject,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use thorp_model::{MemberId, NameId, NodeKind, Peer};
 use thorp_net::driver::{DriverConfig, ParentState, net_config};
-use thorp_net::{Identity, Listener, NodeRole, dial};
+use thorp_net::{Identity, Listener, NodeRole, dial, issue_with_site};
 
 use crate::common::{Village, any};
 use crate::toy::{self, child, parent, silent, start};
@@ -40,6 +40,31 @@ async fn a_caller_is_let_in_as_what_its_certificate_says() {
         let _edge = dial(&[address], &identity, None, &bytes, &config).await;
         match home.next().await {
             toy::ToyEvent::Connected { peer, .. } => assert_eq!(peer, hello),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn only_the_certificate_says_whether_a_member_carries_a_site() {
+    let village = Village::new();
+    let dir = village.dir.join("carrier");
+    let (_, carried) = issue_with_site(village.dir.join("authority"), &dir, "bert").unwrap();
+    let dedicated = village.node(NodeRole::Site, "valley");
+    for (identity, is_carried) in [(&carried, true), (&dedicated, false)] {
+        let (config, address) = parent(&village).await;
+        let mut home = start(config, silent());
+        let honest = identity.greeting(9);
+        assert_eq!(honest.is_carried, is_carried);
+        let hello = Peer {
+            is_carried: !is_carried,
+            ..honest.clone()
+        };
+        let bytes = postcard::to_allocvec(&hello).unwrap();
+        let config = net_config(hello.kind);
+        let _edge = dial(&[address], identity, None, &bytes, &config).await;
+        match home.next().await {
+            toy::ToyEvent::Connected { peer, .. } => assert_eq!(peer, honest),
             other => panic!("{other:?}"),
         }
     }

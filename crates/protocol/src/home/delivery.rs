@@ -8,8 +8,8 @@ use crate::home::{Outbox, responses};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use thorp_model::{
-    CallId, CallResponse, Down, EdgeId, FetchRefusal, PageChange, PageDigest, PageId, PageSlots,
-    Readers, SegmentId, message,
+    Audience, CallId, CallResponse, Down, EdgeId, FetchRefusal, PageChange, PageDigest, PageId,
+    PageSlots, SegmentId, message,
 };
 
 /// Sends to children what waited for the disk.
@@ -76,7 +76,11 @@ impl Delivery<'_> {
         }
         let digests = self.digests(&reached.changes);
         let mut readers = reached.readers;
-        readers.extend(reached.removed.map(|segment| (segment, Readers::Members)));
+        readers.extend(
+            reached
+                .removed
+                .map(|segment| (segment, Audience::EVERYBODY)),
+        );
         let mut changes = reached.changes;
         if let Some(segment) = reached.removed {
             changes.extend(self.end_segment(segment));

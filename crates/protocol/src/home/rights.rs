@@ -9,9 +9,9 @@ use thorp_model::limits::READERS_BYTES_MAX;
 use thorp_model::planted::Bug;
 use thorp_model::records::RightsRecord;
 use thorp_model::{
-    Access, Blob, CallError, CommitRequest, InvalidCommit, NewValue, ObjectId, Op, PageChange,
-    PageId, PageSlots, Part, Principal, RIGHTS_SLOT, Readers, Refusal, Right, RightsList,
-    SegmentId, SlotChange, SlotSet, Table, WriteOp, planted, records, rights_page,
+    Access, Audience, Blob, CallError, Carriers, CommitRequest, InvalidCommit, NewValue, ObjectId,
+    Op, PageChange, PageId, PageSlots, Part, Principal, RIGHTS_SLOT, Readers, Refusal, Right,
+    RightsList, SegmentId, SlotChange, SlotSet, Table, WriteOp, planted, records, rights_page,
 };
 
 /// The rights list of each segment, at the accepted tip of the log.
@@ -92,13 +92,13 @@ impl Rights {
         self.lists.remove(&segment);
     }
 
-    /// After a change of these lists: who may read their segments, and those that name a group whose list it is (rule R4).
+    /// After a change of these lists: who may read and carry their segments, and those that name a group whose list it is (rule R4).
     /// A group that was removed is forgotten with this.
     pub(super) fn readers_after(
         &mut self,
         changed: &BTreeSet<SegmentId>,
         removed: Option<SegmentId>,
-    ) -> Vec<(SegmentId, Readers)> {
+    ) -> Vec<(SegmentId, Audience)> {
         let mut told = changed.clone();
         for segment in changed.iter().copied().chain(removed) {
             told.extend(self.groups.naming(segment));
@@ -115,14 +115,21 @@ impl Rights {
             .collect()
     }
 
-    /// Who may read each segment.
-    pub(super) fn readers(&self) -> impl Iterator<Item = (SegmentId, Readers)> + '_ {
+    /// Who may read and carry each segment.
+    pub(super) fn readers(&self) -> impl Iterator<Item = (SegmentId, Audience)> + '_ {
         let lists = self.lists.iter();
         lists.map(|(segment, list)| (*segment, self.resolved(list)))
     }
 
-    /// Who may read by a list, with the nodes in its groups.
-    fn resolved(&self, list: &Access) -> Readers {
+    /// Who may read and carry by a list, with the nodes in its groups.
+    fn resolved(&self, list: &Access) -> Audience {
+        Audience {
+            readers: self.resolved_readers(list),
+            carriers: list.carriers().clone(),
+        }
+    }
+
+    fn resolved_readers(&self, list: &Access) -> Readers {
         let Readers::Names(mut names) = list.readers() else {
             return Readers::Members;
         };
@@ -183,15 +190,22 @@ impl Rights {
         segment: SegmentId,
         list_of: impl Fn(SegmentId) -> Option<&'a Access>,
     ) -> usize {
-        let Some(list) = list_of(segment).filter(|list| list.readers_are_named()) else {
+        let Some(list) = list_of(segment) else {
             return 0;
         };
+        let carriers = list.carriers();
+        if !list.readers_are_named() {
+            return match *carriers == Carriers::ALL_SITES {
+                true => 0,
+                false => READERS_ENTRY_BYTES + 8 * carriers.names.len(),
+            };
+        }
         let named_in = |(group, _): (&str, Right)| {
             let members = self.groups.segment(group).and_then(&list_of);
             members.map_or(0, Access::named)
         };
         let in_groups: usize = list.groups().map(named_in).sum();
-        READERS_ENTRY_BYTES + 8 * (list.named() + in_groups)
+        READERS_ENTRY_BYTES + 8 * (list.named() + in_groups + carriers.names.len())
     }
 
     /// Judges a call about a segment. A segment that the caller may not read is as one that is not
@@ -412,7 +426,14 @@ mod tests {
         rights.may(who, PLANS, Right::Read)
     }
 
-    fn after(rights: &mut Rights, changed: SegmentId) -> Vec<(SegmentId, Readers)> {
+    fn for_names(names: Vec<NameId>) -> Audience {
+        Audience {
+            readers: Readers::Names(names),
+            carriers: Carriers::ALL_SITES,
+        }
+    }
+
+    fn after(rights: &mut Rights, changed: SegmentId) -> Vec<(SegmentId, Audience)> {
         rights.readers_after(&BTreeSet::from([changed]), None)
     }
 
@@ -424,12 +445,12 @@ mod tests {
         assert!(!may_read(&rights, "anna"));
         change(&mut rights, &segments, STAFF, "read anna\n");
         assert!(may_read(&rights, "anna") && !may_read(&rights, "ben"));
-        let anna = Readers::Names(Vec::from([NameId::of("anna")]));
+        let anna = for_names(Vec::from([NameId::of("anna")]));
         let told = [(STAFF, anna.clone()), (PLANS, anna)];
         assert_eq!(after(&mut rights, STAFF), told);
         // A commit that changes no list costs nothing here.
         assert!(rights.readers_after(&BTreeSet::new(), None).is_empty());
-        let nobody = Readers::Names(Vec::new());
+        let nobody = for_names(Vec::new());
         let told = rights.readers_after(&BTreeSet::new(), Some(STAFF));
         assert_eq!(told, [(PLANS, nobody)], "the group is no more");
         assert!(!may_read(&rights, "anna"));
@@ -466,6 +487,8 @@ mod tests {
             "read a\nread @staff\n",
             "read @members\n",
             "read @staff\nread @x\n",
+            "read @members\ncarry a\n",
+            "read @staff\ncarry a\ncarry b\ncarry @sites\n",
         ];
         let (mut rights, mut prng) = (Rights::default(), Xoshiro256::new(7));
         for _ in 0..500 {
@@ -478,10 +501,13 @@ mod tests {
             let all = rights.lists.keys();
             let counted = all.map(|of| rights.told_bytes_of(*of, |of| rights.lists.get(&of)));
             assert_eq!(rights.told_bytes, counted.sum::<usize>());
-            let told = rights.readers().map(|(_, readers)| match readers {
-                Readers::Members => 0,
-                Readers::Names(names) => READERS_ENTRY_BYTES + 8 * names.len(),
-            });
+            let told =
+                rights
+                    .readers()
+                    .map(|(_, audience)| match audience == Audience::EVERYBODY {
+                        true => 0,
+                        false => READERS_ENTRY_BYTES + 8 * audience.named(),
+                    });
             assert!(told.sum::<usize>() <= rights.told_bytes);
         }
     }

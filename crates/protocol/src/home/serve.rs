@@ -31,7 +31,8 @@ impl Serve<'_> {
     pub(super) fn fetch(&mut self, page: PageId, waiter: Waiter, outbox: &mut Outbox) {
         if !self.may_read(waiter.edge, page.segment) {
             self.children.deny(waiter.edge, page.segment, outbox);
-            self.refuse_fetch(page, waiter, FetchRefusal::NoSuchSegment, outbox);
+            let refusal = self.children.refusal(waiter.edge);
+            self.refuse_fetch(page, waiter, refusal, outbox);
         } else if self.tables.segments.is_removing(page.segment) {
             // The removal may not be durable yet (rule 1).
             if self.log.is_busy() {
@@ -54,7 +55,7 @@ impl Serve<'_> {
         }
     }
 
-    /// Whether a child may read a segment, as of where its stream stands (rule R4). A child that may
+    /// Whether a child may have a segment, as of where its stream stands (rule R4). A member that may
     /// not is answered as if there were no such segment (rule R5).
     pub(super) fn may_read(&self, edge: EdgeId, segment: SegmentId) -> bool {
         self.children.may_read(edge, segment) || planted::is(Bug::RightsNotChecked)

@@ -75,6 +75,7 @@ impl Village {
                 node: MemberId(2),
                 name: String::from("r"),
                 is_operator: false,
+                is_carried: false,
             },
         });
     }

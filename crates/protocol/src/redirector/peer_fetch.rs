@@ -61,11 +61,11 @@ impl Serve<'_> {
         self.ask_above(now, page, waiter, outbox);
     }
 
-    /// A child may not read a page: for it, there is no such segment (rule R5).
+    /// A child may not have a page. For a member there is no such segment then (rule R5).
     fn deny(&mut self, page: PageId, waiter: Waiter, outbox: &mut Outbox) {
         let children = &mut self.subtree.children;
         children.deny(waiter.edge, page.segment, outbox);
-        let refusal = FetchRefusal::NoSuchSegment;
+        let refusal = children.refusal(waiter.edge);
         self.answer(page, waiter, Err(refusal), outbox);
     }
 
@@ -338,7 +338,13 @@ impl Serve<'_> {
         if self.subtree.children.get(waiter.edge).is_none() {
             return;
         }
-        if result.is_ok() && !self.may_be_given(waiter.edge, page) {
+        let reveals = match &result {
+            Ok(_) => true,
+            // A site knows it. A member that may not read the segment does not hear that it is there (rule R5).
+            Err(FetchRefusal::NotCarried) => self.subtree.children.is_member(waiter.edge),
+            Err(_) => false,
+        };
+        if reveals && !self.may_be_given(waiter.edge, page) {
             return self.deny(page, waiter, outbox);
         }
         let entered = result.map(|image| {

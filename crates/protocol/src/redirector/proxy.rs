@@ -22,9 +22,9 @@ use alloc::vec::Vec;
 use thorp_model::limits::SITES_ON_WAY_MAX;
 use thorp_model::planted::Bug;
 use thorp_model::{
-    Claim, CommitId, Down, EdgeId, Epoch, HomeId, Millis, NameId, Note, PageChange, PageDigest,
-    PageId, PageSlots, Peer, PeerImage, Readers, SegmentId, SlotChange, Step, Up, Verdict, message,
-    planted,
+    Audience, Carriers, Claim, CommitId, Down, EdgeId, Epoch, HomeId, Millis, NameId, Note,
+    PageChange, PageDigest, PageId, PageSlots, Peer, PeerImage, SegmentId, SlotChange, Step, Up,
+    Verdict, message, planted,
 };
 
 /// What a redirector knows of one home.
@@ -359,7 +359,7 @@ impl Proxy {
             changes,
             values: Values::ToHolders,
             origin,
-            readers: step.readers,
+            readers: taken(step.readers),
             digests,
             executed: step.executed,
         };
@@ -508,12 +508,22 @@ impl Proxy {
     }
 }
 
-/// Who may read what, as of where a stream begins: it is known before anything is given (rule R4).
-fn readers_of(begin: &message::Begin) -> Vec<(SegmentId, Readers)> {
+/// Who may read and carry what, as of where a stream begins: it is known before anything is given (rule R4).
+fn readers_of(begin: &message::Begin) -> Vec<(SegmentId, Audience)> {
     if planted::is(Bug::ReadersNotTold) {
         return Vec::new();
     }
-    begin.readers.clone()
+    taken(begin.readers.clone())
+}
+
+/// What a redirector takes of who may read and carry what: all of it.
+fn taken(mut readers: Vec<(SegmentId, Audience)>) -> Vec<(SegmentId, Audience)> {
+    if planted::is(Bug::LowerSiteNotChecked) {
+        for (_, audience) in &mut readers {
+            audience.carriers = Carriers::ALL_SITES;
+        }
+    }
+    readers
 }
 
 /// The digests that a step brings, by page. A list that does not fit its changes says nothing.

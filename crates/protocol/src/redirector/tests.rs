@@ -35,6 +35,7 @@ fn connected(edge: EdgeId, direction: Direction, kind: NodeKind) -> Event<Infall
         node: MemberId(u128::from(edge.0)),
         name: String::from("p"),
         is_operator: false,
+        is_carried: false,
     };
     Event::Connected {
         edge,

@@ -1,13 +1,13 @@
 //! A last look at a village at rest: nothing is lost, nothing leaks, and
 //! whoever comes new sees the truth.
 
-use super::{bounds, cache, directory, joint, validity};
+use super::{bounds, cache, directory, joint, rights, validity};
 use crate::failure::{Checked, demand};
 use crate::time::NodeNo;
 use crate::world::World;
 use std::collections::BTreeSet;
 use thorp_model::limits::{IN_DOUBT_RETRY_MS, UNSETTLED_MS};
-use thorp_model::{EdgeId, HomeId, NodeKind, Outcome, PageId, Place, RequestId};
+use thorp_model::{EdgeId, FetchRefusal, HomeId, NodeKind, Outcome, PageId, Place, RequestId};
 use thorp_protocol::{Member, MemberCommand, Request, Response};
 
 /// Whoever has gone is struck from a few pages of a directory with each thing that its node hears; the last one to go may have
@@ -183,6 +183,9 @@ fn a_visitor_sees_the_truth(world: &mut World) -> Checked {
             places.insert(Place { home: *home, page });
         }
     }
+    let (places, hidden): (BTreeSet<Place>, BTreeSet<Place>) = places
+        .into_iter()
+        .partition(|place| is_carried(world, parent, *place));
     // An edge that wears out meanwhile drops what came down it: it is asked for again, once.
     let wears_out = world.village.edges_wear_out();
     for _ in 0..1 + u32::from(wears_out) {
@@ -208,6 +211,11 @@ fn a_visitor_sees_the_truth(world: &mut World) -> Checked {
             world.nodes[parent.0].name
         );
     }
+    // Afterwards: homes write down what was denied, and their pages change.
+    hidden_stays_hidden(world, (no, parent), &hidden)?;
+    let Some(machine) = &world.nodes[no.0].machine else {
+        return Ok(());
+    };
     let end = |home: &HomeId| world.oracles.get(home).map(|oracle| oracle.end);
     for home in world.oracles.keys().filter(is_there) {
         demand!(
@@ -220,4 +228,57 @@ fn a_visitor_sees_the_truth(world: &mut World) -> Checked {
     }
     validity::check(world, no)?;
     cache::check(world, no)
+}
+
+/// A new member, who may read everything, asks for pages that a site on the way may not carry.
+fn hidden_stays_hidden(
+    world: &mut World,
+    (no, parent): (NodeNo, NodeNo),
+    hidden: &BTreeSet<Place>,
+) -> Checked {
+    if hidden.is_empty() {
+        return Ok(());
+    }
+    for (place, number) in hidden.iter().zip(HIDDEN_FIRST..) {
+        world.ask(no, RequestId(number), Request::Fetch(*place))?;
+    }
+    world.run_for(8_000 + 2 * world.round_trip_ms())?;
+    let node = &world.nodes[no.0];
+    let (Some(machine), Some(resident)) = (&node.machine, &node.resident) else {
+        return Ok(());
+    };
+    for (place, number) in hidden.iter().zip(HIDDEN_FIRST..) {
+        let answer = resident.answers.get(&RequestId(number));
+        let refused = Response::NotFetched(FetchRefusal::NotCarried);
+        let held = machine.images(place.home);
+        demand!(
+            answer.is_none_or(|answer| *answer == refused)
+                && held.iter().all(|(page, _)| *page != place.page),
+            "at the end",
+            "a new member at {} gets page {place:?}, which a site on the way may not carry: {answer:?}",
+            world.nodes[parent.0].name
+        );
+    }
+    Ok(())
+}
+
+/// The number of the first request for such a page: there are fewer others.
+const HIDDEN_FIRST: u64 = 1 << 32;
+
+/// Whether each site from a parent up to the home may carry a page (rule R4).
+fn is_carried(world: &World, parent: NodeNo, place: Place) -> bool {
+    let Some(oracle) = world.oracles.get(&place.home) else {
+        return true;
+    };
+    let mut next = Some(parent);
+    while let Some(site) = next.map(|no| &world.nodes[no.0]) {
+        if site.kind != NodeKind::Redirector {
+            return true;
+        }
+        if !rights::may_carry(oracle, site.site(), place.page.segment, oracle.end) {
+            return false;
+        }
+        next = site.parents.first().copied();
+    }
+    true
 }

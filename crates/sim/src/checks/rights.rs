@@ -1,10 +1,11 @@
-//! Rules R4 and R5: nobody commits what it has no right to, and whoever has lost the right to read gets nothing newer.
+//! Rules R4 and R5: nobody commits what it has no right to, and whoever has lost the right to read or to carry gets nothing
+//! newer.
 
 use crate::failure::{Checked, demand};
 use crate::oracle::Oracle;
 use thorp_model::{
-    Access, CommitId, ObjectId, PageId, Part, Position, Principal, Publish, RIGHTS_SLOT, Right,
-    SegmentId, Slot, rights_page,
+    Access, Audience, CommitId, NameId, ObjectId, PageId, Part, Position, Principal, Publish,
+    RIGHTS_SLOT, Right, SegmentId, Slot, rights_page,
 };
 
 /// A member shows pages of a home: it may have read each of them, at some position from the page's version to its own.
@@ -16,7 +17,9 @@ pub fn published(oracle: &Oracle, member: (&str, Principal), publish: &Publish) 
         };
         let version = image.version();
         demand!(
-            may_have_read(oracle, who, *page, (version, publish.position)),
+            was_so(oracle, *page, (version, publish.position), |list| {
+                list.allows(who, Right::Read)
+            }),
             "rights",
             "{} shows page {page} of version {version} at {}, and had no right to read it since",
             name,
@@ -24,6 +27,46 @@ pub fn published(oracle: &Oracle, member: (&str, Principal), publish: &Publish) 
         );
     }
     Ok(())
+}
+
+/// A site, as its parent knows it.
+#[derive(Clone, Copy, Debug)]
+pub struct Site {
+    /// The id of its name.
+    pub name: NameId,
+    /// Whether the member of that name carries it.
+    pub is_carried: bool,
+}
+
+/// A site has a page of a home in its memory: it may have carried it, at some position from the page's version to its own.
+pub fn carried(
+    oracle: &Oracle,
+    (name, site): (&str, Site),
+    (page, version): (PageId, Position),
+    position: Position,
+) -> Checked {
+    demand!(
+        was_so(oracle, page, (version, position), |list| carries(
+            site, list
+        )),
+        "rights",
+        "{} has page {page} of version {version} at {position}, and could not carry it since",
+        name
+    );
+    Ok(())
+}
+
+/// Whether a site may carry a segment as of a position.
+pub fn may_carry(oracle: &Oracle, site: Site, segment: SegmentId, position: Position) -> bool {
+    carries(site, &list_at(oracle, segment, position).1)
+}
+
+fn carries(site: Site, list: &Access) -> bool {
+    let audience = Audience {
+        readers: list.readers(),
+        carriers: list.carriers().clone(),
+    };
+    audience.may_carry(site.name, site.is_carried)
 }
 
 /// Rule R4: whoever commits has the rights for it at the position before. A vote stays valid when a right is lost, so of a
@@ -77,17 +120,17 @@ fn list_at(oracle: &Oracle, segment: SegmentId, position: Position) -> (Position
     (since, access)
 }
 
-/// Whether a principal had the right to read at some position from the first to the last.
-fn may_have_read(
+/// Whether the list of a page's segment was so at some position from the first to the last.
+fn was_so(
     oracle: &Oracle,
-    who: Principal,
     page: PageId,
     (first, last): (Position, Position),
+    is_so: impl Fn(&Access) -> bool,
 ) -> bool {
     let mut position = last.max(first);
     loop {
         let (since, access) = list_at(oracle, page.segment, position);
-        if access.allows(who, Right::Read) {
+        if is_so(&access) {
             return true;
         }
         if since <= first || since == Position(0) {

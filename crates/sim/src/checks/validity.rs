@@ -5,7 +5,7 @@ use crate::failure::{Checked, demand};
 use crate::oracle::Oracle;
 use crate::time::NodeNo;
 use crate::world::World;
-use thorp_model::{Content, Image, PageId, Position};
+use thorp_model::{Content, Image, NodeKind, PageId, Position};
 
 /// Holds what a node has cached against the truth.
 pub fn check(world: &World, no: NodeNo) -> Checked {
@@ -26,6 +26,10 @@ pub fn check(world: &World, no: NodeNo) -> Checked {
         );
         for (page, image) in machine.images(*home) {
             check_image(oracle, &node.name, page, &image, position)?;
+            if node.kind == NodeKind::Redirector {
+                let site = (&*node.name, node.site());
+                super::rights::carried(oracle, site, (page, image.version()), position)?;
+            }
         }
     }
     Ok(())

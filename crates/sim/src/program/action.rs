@@ -4,8 +4,8 @@ use super::value::Known;
 use crate::village::Habits;
 use std::collections::{BTreeMap, VecDeque};
 use thorp_model::{
-    NameId, ObjectId, Overflow, PageId, PageNo, Right, RightsList, SegmentId, Slot, Subject,
-    Xoshiro256,
+    Carrier, NameId, ObjectId, Overflow, PageId, PageNo, Right, RightsList, SegmentId, Slot,
+    Subject, Xoshiro256,
 };
 
 /// One thing that a transaction does.
@@ -51,6 +51,9 @@ impl Operation {
 
 /// Members that a rights list may name.
 const MEMBERS_MAX: u64 = 12;
+
+/// Sites that a rights list may name.
+const SITES_MAX: u64 = 3;
 
 /// Accounts of the bank.
 pub const ACCOUNTS: u16 = 5;
@@ -149,7 +152,8 @@ fn draw_one(
     })
 }
 
-/// Some members get some right, and now and then all of them do. Whoever draws the list stays an admin, mostly.
+/// Some members get some right, and now and then all of them do. Whoever draws the list stays an admin, mostly. Some lists
+/// say which sites may carry the segment.
 fn draw_rights(prng: &mut Xoshiro256, own: NameId) -> RightsList {
     const RIGHTS: [Right; 3] = [Right::Read, Right::Write, Right::Admin];
     let mut list = RightsList::default();
@@ -165,7 +169,27 @@ fn draw_rights(prng: &mut Xoshiro256, own: NameId) -> RightsList {
     if prng.percent(90) {
         list.grant(Subject::Id(own), Right::Admin);
     }
+    if prng.percent(40) {
+        draw_carriers(prng, &mut list);
+    }
     list
+}
+
+/// Some sites, also carried ones, or none, or all that no member carries.
+fn draw_carriers(prng: &mut Xoshiro256, list: &mut RightsList) {
+    list.grant_carry(Carrier::Nobody);
+    for number in 0..SITES_MAX {
+        if prng.percent(50) {
+            list.grant_carry(Carrier::Name(format!("r{number}")));
+        }
+    }
+    if prng.percent(20) {
+        let member = prng.below(MEMBERS_MAX);
+        list.grant_carry(Carrier::Name(format!("m{member}")));
+    }
+    if prng.percent(20) {
+        list.grant_carry(Carrier::Sites);
+    }
 }
 
 /// An object of the shared pages, the reserved ones, or somebody else's; or the root.

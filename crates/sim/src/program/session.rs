@@ -404,7 +404,8 @@ impl Session {
                 Wish::Rest(self.prng.below(200))
             }
             (Phase::Fetching(transaction), Response::NotFetched(refusal)) => {
-                if refusal == thorp_model::FetchRefusal::NoSuchSegment {
+                use thorp_model::FetchRefusal::{NoSuchSegment, NotCarried};
+                if matches!(refusal, NoSuchSegment | NotCarried) {
                     self.leave_passing();
                 }
                 Wish::Ended(transaction, "no page")

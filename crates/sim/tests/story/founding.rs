@@ -120,6 +120,7 @@ fn make_objects(village: &mut Village, home: &str, objects: &str) {
             node: FOUNDER,
             name: String::from("founder"),
             is_operator: false,
+            is_carried: false,
         },
     });
     founder.tell(Event::Received {

@@ -272,7 +272,7 @@ pub(crate) const WALL_MS_FIRST: u64 = 100_000;
 fn kind_of(name: &str) -> NodeKind {
     match name.chars().next() {
         Some('H') => NodeKind::Home,
-        Some('R') => NodeKind::Redirector,
+        Some('R' | 'C') => NodeKind::Redirector,
         _ => NodeKind::Member,
     }
 }

@@ -1,6 +1,6 @@
-//! Rights lists as people write them: `admin m0, read m1, write @members`.
+//! Rights lists as people write them: `admin m0, read m1, write @members, carry R`.
 
-use thorp_model::{NameId, Right, RightsList, Subject};
+use thorp_model::{Carrier, NameId, Right, RightsList, Subject};
 
 /// Whoever made the first objects.
 const FOUNDER: NameId = NameId(u64::MAX);
@@ -12,7 +12,8 @@ const FIRST_SITE: u64 = 1_000;
 pub(crate) fn name_id(name: &str) -> NameId {
     let (kind, number) = name.split_at(name.len().min(1));
     match (kind, number.parse::<u64>()) {
-        ("m", Ok(number)) => NameId(number + 1),
+        // A site that a member carries has the name of that member.
+        ("m" | "C", Ok(number)) => NameId(number + 1),
         ("R", number) => NameId(FIRST_SITE + number.unwrap_or(1)),
         _ => NameId(0),
     }
@@ -36,6 +37,14 @@ pub(crate) fn bytes_of(text: &str) -> Vec<u8> {
     let mut list = RightsList::default();
     for entry in text.split(", ").filter(|entry| !entry.is_empty()) {
         let parts = entry.split_once(' ');
+        if let Some(("carry", site)) = parts {
+            list.grant_carry(match site {
+                "@sites" => Carrier::Sites,
+                "@nobody" => Carrier::Nobody,
+                name => Carrier::Id(name_id(name)),
+            });
+            continue;
+        }
         let right = parts.and_then(|(right, _)| right.parse::<Right>().ok());
         let (Some((_, subject)), Some(right)) = (parts, right) else {
             return text.as_bytes().to_vec();
@@ -58,5 +67,9 @@ pub(crate) fn text_of(bytes: &[u8]) -> String {
         Subject::Id(id) => format!("{right} {}", name(*id)),
         other => format!("{right} {other}"),
     });
-    entries.collect::<Vec<_>>().join(", ")
+    let carriers = list.carriers().map(|carrier| match carrier {
+        Carrier::Id(id) => format!("carry {}", name(*id)),
+        other => format!("carry {other}"),
+    });
+    entries.chain(carriers).collect::<Vec<_>>().join(", ")
 }

@@ -3,11 +3,11 @@
 use super::{names, rights};
 use std::collections::BTreeMap;
 use thorp_model::{
-    CallId, CallRequest, CallResponse, Claim, CommitId, CommitRequest, Content, Decision, Doubt,
-    Down, FetchResult, HomeId, Image, InvalidCommit, MemberId, Message, NewValue, Outcome,
-    Overflow, PageChange, PageId, PageSlots, PeerImage, Position, Readers, Receipt, Refusal,
-    Reported, SegmentId, SegmentInfo, Slot, SlotChange, SlotSet, Step, Up, Verdict, WriteOp,
-    message,
+    Audience, CallId, CallRequest, CallResponse, Carriers, Claim, CommitId, CommitRequest, Content,
+    Decision, Doubt, Down, FetchResult, HomeId, Image, InvalidCommit, MemberId, Message, NameId,
+    NewValue, Outcome, Overflow, PageChange, PageId, PageSlots, PeerImage, Position, Readers,
+    Receipt, Refusal, Reported, SegmentId, SegmentInfo, Slot, SlotChange, SlotSet, Step, Up,
+    Verdict, WriteOp, message,
 };
 
 /// What a child claims of homes.
@@ -575,17 +575,27 @@ fn decided(decision: Decision) -> String {
     }
 }
 
+fn people(names: &[NameId]) -> String {
+    let names = names.iter().map(|name| rights::name(*name));
+    names.collect::<Vec<_>>().join(" ")
+}
+
 /// What a site is told about rights.
-fn readers_of(readers: &[(SegmentId, Readers)]) -> String {
-    let of = |(segment, readers): &(SegmentId, Readers)| {
-        let who = match readers {
+fn readers_of(readers: &[(SegmentId, Audience)]) -> String {
+    let of = |(segment, audience): &(SegmentId, Audience)| {
+        let who = match &audience.readers {
             Readers::Members => String::from("all"),
-            Readers::Names(names) => {
-                let names = names.iter().map(|name| rights::name(*name));
-                names.collect::<Vec<_>>().join(" ")
+            Readers::Names(names) => people(names),
+        };
+        let by = match &audience.carriers {
+            all if *all == Carriers::ALL_SITES => String::new(),
+            none if *none == Carriers::NOBODY => String::from(" by no site"),
+            Carriers { sites, names } => {
+                let sites = if *sites { "sites " } else { "" };
+                format!(" by {sites}{}", people(names))
             }
         };
-        format!(", {} is for {who}", names::segment(*segment))
+        format!(", {} is for {who}{by}", names::segment(*segment))
     };
     readers.iter().map(of).collect()
 }

@@ -138,6 +138,7 @@ impl Village {
             node: node.id,
             name: node.name.clone(),
             is_operator: node.is_operator(),
+            is_carried: name.starts_with('C'),
         }
     }
 

@@ -226,3 +226,46 @@ fn a_renewal_is_for_the_same_node_and_key_and_not_for_a_revoked_one() {
         assert!(error.contains("revoked"), "{error}");
     }
 }
+
+#[test]
+fn the_certificate_of_a_carried_site_says_so_and_an_older_one_is_replaced() {
+    let (home, out) = (Dir::new("carried"), Dir::new("carried-anna"));
+    open_or_create(&home.0, "alps").unwrap();
+    let carried = |identity: &Identity| identity.certified().is_carried();
+    let (member, site) = issue_with_site(&home.0, &out.0, "anna").unwrap();
+    assert_eq!((carried(&member), carried(&site)), (false, true));
+    assert_eq!(site.certified().to_uri(), "thorp:site/anna?carried");
+    // Also one that is issued alone, and one that is renewed. A dedicated site's does not.
+    let (alone, office) = (Dir::new("carried-alone"), Dir::new("carried-office"));
+    assert!(carried(
+        &issue(&home.0, &alone.0, NodeRole::Site, "anna").unwrap()
+    ));
+    assert!(!carried(
+        &issue(&home.0, &office.0, NodeRole::Site, "office").unwrap()
+    ));
+
+    // One from before certificates said so, with its line in the register.
+    let authority = Authority::open_or_create(&home.0).unwrap();
+    let key = files::open_or_create_key(&site_dir(&out.0).join(NODE_KEY)).unwrap();
+    let unmarked = subject(NodeRole::Site, "anna").unwrap();
+    let life = super::super::validity::Validity::of_life(Duration::from_secs(300 * 86_400));
+    let mut old = authority.sign_node(&key, (&unmarked, false), life).unwrap();
+    old.entry.is_of_carrier = true;
+    Register::open(&home.0)
+        .unwrap()
+        .add(vec![old.entry])
+        .unwrap();
+    let path = site_dir(&out.0).join(NODE_CERTIFICATE);
+    files::replace(&path, old.pem.as_bytes(), files::PUBLIC).unwrap();
+    let running = Identity::load(site_dir(&out.0)).unwrap();
+    assert!(!carried(&running), "it counts as a dedicated site's");
+    // The site renews it itself.
+    let authority = CertificateAuthority::open(&home.0).unwrap();
+    let answer = authority.renew(&running.credentials().own).unwrap();
+    take_renewed(&running, answer.text.split_once('\n').unwrap().1).unwrap();
+    assert!(carried(&Identity::load(site_dir(&out.0)).unwrap()));
+    // Or it is issued again.
+    files::replace(&path, old.pem.as_bytes(), files::PUBLIC).unwrap();
+    let (_, site) = issue_with_site(&home.0, &out.0, "anna").unwrap();
+    assert!(carried(&site));
+}

@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 use thorp_model::limits::UPDATE_BYTES_MAX;
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CommitId, Down, EdgeId, HomeId, Outbox, PageChange, PageDigest, PageId, PartDigest, Position,
-    Readers, SegmentId, Stamp, Step, planted,
+    Audience, CommitId, Down, EdgeId, HomeId, Outbox, PageChange, PageDigest, PageId, PartDigest,
+    Position, SegmentId, Stamp, Step, planted,
 };
 
 /// What a position brings.
@@ -27,8 +27,8 @@ pub(crate) struct News {
     pub origin: Option<(EdgeId, CommitId)>,
     /// The digests of changed pages, as far as they are known here (rule R6).
     pub digests: BTreeMap<PageId, PageDigest>,
-    /// The segments whose rights lists it changes, and who may read them now (rule R4).
-    pub readers: Vec<(SegmentId, Readers)>,
+    /// The segments whose rights lists it changes, and who may read and carry them now (rule R4).
+    pub readers: Vec<(SegmentId, Audience)>,
     /// The part of that commit that its home executed.
     pub executed: Option<PartDigest>,
 }
@@ -58,7 +58,7 @@ pub(crate) enum Values {
 struct ChildNews {
     changes: Vec<PageChange>,
     updates: usize,
-    readers: Vec<(SegmentId, Readers)>,
+    readers: Vec<(SegmentId, Audience)>,
 }
 
 /// What each child gets of a position.
@@ -99,8 +99,8 @@ impl Steps {
         news.updates += change.bytes();
     }
 
-    /// A site is told who may read a segment from now on.
-    pub(super) fn add_readers(&mut self, edge: EdgeId, segment: SegmentId, readers: &Readers) {
+    /// A site is told who may read and carry a segment from now on.
+    pub(super) fn add_readers(&mut self, edge: EdgeId, segment: SegmentId, readers: &Audience) {
         let news = self.0.entry(edge).or_default();
         news.readers.push((segment, readers.clone()));
     }

@@ -21,9 +21,9 @@ use alloc::vec::Vec;
 use thorp_model::limits::CHILDREN_MAX;
 use thorp_model::planted::Bug;
 use thorp_model::{
-    Down, EdgeId, EntryNo, Epoch, HomeId, MemberId, NameId, NodeKind, Note, Outbox, PageChange,
-    PageId, PageSlots, Peer, Position, Principal, Readers, Receipt, Reported, SegmentId, Stamp,
-    Step, Verdict, message, planted,
+    Audience, Down, EdgeId, EntryNo, Epoch, FetchRefusal, HomeId, MemberId, NameId, NodeKind, Note,
+    Outbox, PageChange, PageId, PageSlots, Peer, Position, Principal, Receipt, Reported, SegmentId,
+    Stamp, Step, Verdict, message, planted,
 };
 
 /// Closes the edge of a child that breaks the protocol.
@@ -41,6 +41,8 @@ pub(crate) struct Child {
     pub node: MemberId,
     /// Whose rights count for what it gets.
     pub who: Principal,
+    /// Whether it is a site that the member of its name carries.
+    is_carried: bool,
     /// Its name.
     pub name: String,
     /// This life of its stream.
@@ -106,8 +108,8 @@ impl Children {
         }
     }
 
-    /// These segments may not be read by every member, all others may (rule R4).
-    pub(crate) fn set_readers(&mut self, readers: impl IntoIterator<Item = (SegmentId, Readers)>) {
+    /// These segments may not be read by every member or carried by every site, all others may (rule R4).
+    pub(crate) fn set_readers(&mut self, readers: impl IntoIterator<Item = (SegmentId, Audience)>) {
         self.readership = Readership::of(readers);
     }
 
@@ -136,6 +138,7 @@ impl Children {
                     name: peer.node.name(),
                     is_operator: peer.is_operator,
                 },
+                is_carried: peer.is_carried && !planted::is(Bug::CarriedTakenForSite),
                 name: peer.name.clone(),
                 epoch: self.next_epoch,
                 acked: at.0,
@@ -233,15 +236,29 @@ impl Children {
         child.is_some_and(|child| child.kind == NodeKind::Member)
     }
 
-    /// Whether a child may be given pages of a segment, as of where its stream stands. A site may:
-    /// it carries them for its members (rule R4).
+    /// Whether a child may be given pages of a segment, as of where its stream stands: a member that
+    /// may read it, and a site that may carry it (rule R4).
     pub(crate) fn may_read(&self, edge: EdgeId, segment: SegmentId) -> bool {
         let child = self.get(edge);
         child.is_some_and(|child| self.is_reader(child, segment))
     }
 
     fn is_reader(&self, child: &Child, segment: SegmentId) -> bool {
-        child.kind != NodeKind::Member || self.readership.includes(segment, child.who)
+        let (readers, site) = (&self.readership, child.who.name);
+        match child.kind {
+            NodeKind::Member => readers.includes(segment, child.who),
+            _ if planted::is(Bug::CarrierNotChecked) => true,
+            _ => readers.is_carried_by(segment, site, child.is_carried),
+        }
+    }
+
+    /// How a child is answered that may not be given a segment. For a member there is no such segment (rule R5). A site
+    /// knows each segment that it may not carry.
+    pub(crate) fn refusal(&self, edge: EdgeId) -> FetchRefusal {
+        match self.is_member(edge) {
+            true => FetchRefusal::NoSuchSegment,
+            false => FetchRefusal::NotCarried,
+        }
     }
 
     /// A child wanted something of a segment that it may not read.
@@ -257,7 +274,7 @@ impl Children {
         self.denials.take()
     }
 
-    /// How many segments not every member may read.
+    /// How many segments not every member may read, or not every site may carry.
     pub(crate) fn restricted(&self) -> usize {
         self.readership.len()
     }
@@ -497,8 +514,8 @@ impl Children {
         ended
     }
 
-    /// A position may change who may read: sites learn it, and children that lose the right lose the
-    /// pages. Returns these.
+    /// A position may change who may read or carry: sites learn it, and children that lose the right
+    /// lose the pages. Returns these.
     fn set_readers_at<A>(
         &mut self,
         news: &News,
@@ -546,7 +563,7 @@ impl Children {
         }
     }
 
-    /// The readers of a segment have changed: children that may not read it any more get nothing
+    /// The audience of a segment has changed: children that may not have it any more get nothing
     /// newer of it (rule R5). Its pages end for them at this position, and so do their watches.
     fn revoke<A>(
         &mut self,
@@ -728,6 +745,7 @@ mod tests {
             node: MemberId(1),
             name: String::new(),
             is_operator: false,
+            is_carried: false,
         };
         let mut children = Children::new(HomeId(1), Epoch(0), ChildLimits::default());
         let beginning = Beginning {

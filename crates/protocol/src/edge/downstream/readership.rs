@@ -1,45 +1,57 @@
-//! Who may read which segment, as of where the streams to the children stand (rule R4).
+//! Who may read and carry which segment, as of where the streams to the children stand (rule R4).
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use thorp_model::{Principal, Readers, SegmentId};
+use thorp_model::{Audience, NameId, Principal, SegmentId};
 
-/// The readers of each segment that not every member may read.
+/// The audience of each segment that not every member may read, or not every site may carry.
 ///
-/// Invariant: no segment in it has [`Readers::Members`]. A segment that is not in it may be read by
-/// every member, or is not there.
+/// Invariant: no segment in it has [`Audience::EVERYBODY`]. A segment that is not in it is for everybody, or is not
+/// there.
 #[derive(Debug, Default)]
-pub(super) struct Readership(BTreeMap<SegmentId, Readers>);
+pub(super) struct Readership(BTreeMap<SegmentId, Audience>);
 
 impl Readership {
     /// These segments are restricted, and no others are.
-    pub(super) fn of(readers: impl IntoIterator<Item = (SegmentId, Readers)>) -> Self {
+    pub(super) fn of(readers: impl IntoIterator<Item = (SegmentId, Audience)>) -> Self {
         let mut all = Readership::default();
-        for (segment, readers) in readers {
-            all.set(segment, readers);
+        for (segment, audience) in readers {
+            all.set(segment, audience);
         }
         all
     }
 
-    /// A segment has these readers from now on. False if it had them before.
-    pub(super) fn set(&mut self, segment: SegmentId, readers: Readers) -> bool {
-        let old = match &readers {
-            Readers::Members => self.0.remove(&segment),
-            Readers::Names(_) => self.0.insert(segment, readers.clone()),
+    /// A segment has this audience from now on. False if it had it before.
+    pub(super) fn set(&mut self, segment: SegmentId, audience: Audience) -> bool {
+        let old = match audience == Audience::EVERYBODY {
+            true => self.0.remove(&segment),
+            false => self.0.insert(segment, audience.clone()),
         };
-        old.unwrap_or(Readers::Members) != readers
+        old.unwrap_or(Audience::EVERYBODY) != audience
     }
 
     /// Whether somebody may read a segment, if it is there.
     pub(super) fn includes(&self, segment: SegmentId, who: Principal) -> bool {
-        let readers = self.0.get(&segment);
-        readers.is_none_or(|readers| readers.include(who))
+        let audience = self.0.get(&segment);
+        audience.is_none_or(|audience| audience.may_read(who))
+    }
+
+    /// Whether a site may carry a segment, if it is there.
+    pub(super) fn is_carried_by(
+        &self,
+        segment: SegmentId,
+        site: NameId,
+        site_is_carried: bool,
+    ) -> bool {
+        let everybody = Audience::EVERYBODY;
+        let audience = self.0.get(&segment).unwrap_or(&everybody);
+        audience.may_carry(site, site_is_carried)
     }
 
     /// All of it, for a site that begins.
-    pub(super) fn all(&self) -> Vec<(SegmentId, Readers)> {
+    pub(super) fn all(&self) -> Vec<(SegmentId, Audience)> {
         let all = self.0.iter();
-        all.map(|(segment, readers)| (*segment, readers.clone()))
+        all.map(|(segment, audience)| (*segment, audience.clone()))
             .collect()
     }
 
@@ -52,9 +64,16 @@ impl Readership {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thorp_model::NameId;
+    use thorp_model::{Carriers, Readers};
 
     const SEGMENT: SegmentId = SegmentId(3);
+
+    fn for_names(names: Vec<NameId>) -> Audience {
+        Audience {
+            readers: Readers::Names(names),
+            carriers: Carriers::ALL_SITES,
+        }
+    }
 
     fn who(name: u64) -> Principal {
         Principal {
@@ -67,19 +86,38 @@ mod tests {
     fn only_restricted_segments_are_in_it() {
         let mut all = Readership::default();
         assert!(all.includes(SEGMENT, who(1)));
-        assert!(!all.set(SEGMENT, Readers::Members), "as before");
-        let names = Readers::Names(Vec::from([NameId(1)]));
+        assert!(!all.set(SEGMENT, Audience::EVERYBODY), "as before");
+        let names = for_names(Vec::from([NameId(1)]));
         assert!(all.set(SEGMENT, names.clone()));
         assert!(!all.set(SEGMENT, names.clone()));
         assert!(all.includes(SEGMENT, who(1)) && !all.includes(SEGMENT, who(2)));
         assert_eq!(all.all(), [(SEGMENT, names)]);
-        assert!(all.set(SEGMENT, Readers::Members));
+        assert!(all.set(SEGMENT, Audience::EVERYBODY));
         assert_eq!(all.len(), 0);
     }
 
     #[test]
+    fn a_segment_that_every_member_reads_may_be_closed_to_a_site() {
+        let carriers = Carriers {
+            sites: false,
+            names: Vec::from([NameId(7)]),
+        };
+        let mut all = Readership::default();
+        assert!(all.is_carried_by(SEGMENT, NameId(8), false));
+        let audience = Audience {
+            carriers,
+            ..Audience::EVERYBODY
+        };
+        assert!(all.set(SEGMENT, audience));
+        assert_eq!(all.len(), 1);
+        assert!(all.includes(SEGMENT, who(1)));
+        assert!(all.is_carried_by(SEGMENT, NameId(7), false));
+        assert!(!all.is_carried_by(SEGMENT, NameId(8), false));
+    }
+
+    #[test]
     fn an_operator_may_read_what_nobody_may() {
-        let all = Readership::of([(SEGMENT, Readers::Names(Vec::new()))]);
+        let all = Readership::of([(SEGMENT, for_names(Vec::new()))]);
         let operator = Principal {
             is_operator: true,
             ..who(1)

@@ -5,8 +5,8 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::mem::size_of;
 use thorp_model::{
-    CallError, CallId, CallResponse, CommitId, Doubt, DoubtHome, EdgeId, Mark, Outcome, PageChange,
-    PageId, PartDigest, Position, Readers, SegmentId, SegmentInfo, Stamp,
+    Audience, CallError, CallId, CallResponse, CommitId, Doubt, DoubtHome, EdgeId, Mark, Outcome,
+    PageChange, PageId, PartDigest, Position, SegmentId, SegmentInfo, Stamp,
 };
 
 /// What an entry of the queue is charged beside its batch, in bytes.
@@ -42,7 +42,7 @@ pub(in crate::home) struct Reached {
     /// The part of the commit that was executed.
     pub(in crate::home) executed: Option<PartDigest>,
     /// The segments that other nodes may read from here on, and which (rule R4).
-    pub(in crate::home) readers: Vec<(SegmentId, Readers)>,
+    pub(in crate::home) readers: Vec<(SegmentId, Audience)>,
     /// A segment that was removed: its pages are invalidated as a whole.
     pub(in crate::home) removed: Option<SegmentId>,
     /// Bytes of page images that stay in memory until the position is durable.

@@ -33,6 +33,7 @@ fn is_there(world: &mut World, edge: EdgeId, node: MemberId, name: &str, is_oper
         node,
         name: String::from(name),
         is_operator,
+        is_carried: false,
     };
     world.connect_peer(edge, Direction::Down, peer);
 }
@@ -525,6 +526,7 @@ fn a_home_that_is_not_configured_ends_no_id() {
             node: MemberId(9),
             name: String::from(name),
             is_operator: false,
+            is_carried: false,
         };
         world.connect_peer(edge, Direction::Down, peer);
         let answer = world.called_on(edge, MemberId(9), asks(id));

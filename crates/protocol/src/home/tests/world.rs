@@ -387,6 +387,7 @@ impl World {
             node,
             name: String::from("n"),
             is_operator: false,
+            is_carried: false,
         };
         self.connect_peer(edge, direction, peer);
     }
