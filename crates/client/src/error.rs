@@ -207,7 +207,7 @@ impl From<CallError> for Error {
                     retry_after: BUSY_RETRY,
                 }
             }
-            CallError::Full => ErrorKind::Full,
+            CallError::Full | CallError::Share(_) => ErrorKind::Full,
             CallError::NoRight { .. } => ErrorKind::NoRight,
         };
         Self::new(kind, error.to_string())
@@ -229,7 +229,7 @@ impl From<Refusal> for Error {
             Refusal::NotDelegated(_) => ErrorKind::Busy {
                 retry_after: BUSY_RETRY,
             },
-            Refusal::Full => ErrorKind::Full,
+            Refusal::Full | Refusal::Share(_) => ErrorKind::Full,
             Refusal::Forgotten => ErrorKind::OutcomeLost,
             Refusal::NoRight { .. } => ErrorKind::NoRight,
             Refusal::Invalid { reason } => kind_of_invalid(*reason),

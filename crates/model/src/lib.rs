@@ -35,6 +35,7 @@ mod publish;
 mod random;
 pub mod records;
 mod rights;
+mod share;
 mod slots;
 pub mod snapshot;
 mod storage;
@@ -66,4 +67,5 @@ pub use rights::{
     Access, DamagedRights, NoRightWord, NoSubject, Principal, RIGHTS_SLOT, Readers, Right,
     RightsList, Subject, rights_page,
 };
+pub use share::Share;
 pub use storage::{Batch, Engine, Mark, Op, Purpose, Reader, Scan, StorageError, Table};

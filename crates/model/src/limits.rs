@@ -87,6 +87,27 @@ pub const DENIALS_MAX: usize = 64;
 
 /// Segments of one home.
 pub const SEGMENTS_MAX: usize = 65_536;
+
+/// Segments that one name has made and that are there (rule R7). It also has no more than it leaves free.
+pub const SEGMENTS_PER_NAME_MAX: usize = SEGMENTS_MAX / 2;
+
+/// Ids of segments that one incarnation of a home gives: 20 bits, below those of the next one (rule R9).
+pub const SEGMENT_IDS_MAX: u32 = 1 << 20;
+
+/// What a name may have of its own pages and the free space of the store together, in percent (rule R7): with 50 it has no
+/// more than it leaves free.
+pub const STORE_PERCENT_PER_NAME_MAX: u8 = 50;
+
+/// Names of which a home knows what they have used of one segment; what others have used counts as that of one.
+pub const USAGE_NAMES_MAX: usize = 64;
+
+/// A home stores what a name has used of a segment when so many more pages, 64 KiB, are there because of it, or gone. A
+/// restart forgets less than that.
+pub const USAGE_PAGES_UNSAVED_MAX: u32 = 8;
+
+/// Or so many more page numbers were given to it.
+pub const USAGE_NUMBERS_UNSAVED_MAX: u32 = 65_536;
+
 /// Lives that a home knows of its own history (rule R9). A claim that rests on an older one makes its child forget.
 pub const LIVES_MAX: usize = 1_024;
 /// The last incarnation of a home: 12 bits (rule R9).

@@ -112,6 +112,8 @@ pub mod takeover;
 pub use edge::directory::{ChildNo, Directory, Holder};
 pub use edge::downstream::ChildLimits;
 pub use edge::liveness::{AliveLimits, AliveLimitsError};
-pub use home::{ClockDrift, Doubts, Home, HomeAction, HomeCommand, HomeConfig, LoadResult};
+pub use home::{
+    ClockDrift, Doubts, Home, HomeAction, HomeCommand, HomeConfig, LoadResult, NameLimits,
+};
 pub use member::{Member, MemberAction, MemberCommand, MemberConfig, Request, Response, Source};
 pub use redirector::{Redirector, RedirectorConfig};

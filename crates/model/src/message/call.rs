@@ -6,6 +6,7 @@ use crate::ids::{CommitId, MemberId, PageNo, Registration, SegmentId, Stamp};
 use crate::image::Overflow;
 use crate::message::Outcome;
 use crate::rights::Right;
+use crate::share::Share;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -181,12 +182,15 @@ pub enum CallError {
     },
     /// The member has not signed that it may come this way (rule R2).
     NotDelegated(NotDelegated),
+    /// The member's name has its share of a table (rule R7).
+    Share(Share),
 }
 
 impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             CallError::NotDelegated(why) => return write!(f, "{why}"),
+            CallError::Share(share) => return write!(f, "{share}"),
             CallError::NoSuchSegment => "there is no such segment, or this node may not read it",
             CallError::NoRight { right } => {
                 return write!(

@@ -8,6 +8,7 @@ use crate::ids::{
 };
 use crate::limits::{BUSY_RETRY_MS, PAGE_READ_BYTES, PARTICIPANTS_MAX, RIGHTS_BYTES_MAX};
 use crate::rights::Right;
+use crate::share::Share;
 use alloc::vec::Vec;
 use core::fmt;
 use serde::{Deserialize, Serialize};
@@ -126,7 +127,7 @@ pub enum Outcome {
     Refused(Refusal),
 }
 
-/// Which kind of refusal (rule 6). *Busy*, *full* and *not delegated* leave the id usable;
+/// Which kind of refusal (rule 6). *Busy*, *full*, *share* and *not delegated* leave the id usable;
 /// every other refusal ends it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Refusal {
@@ -166,6 +167,8 @@ pub enum Refusal {
     Elsewhere,
     /// The member has not signed that it may come this way. The home has recorded nothing (rule R2).
     NotDelegated(NotDelegated),
+    /// The member's name has its share of a table (rule R7). The id may be sent again when there is more.
+    Share(Share),
 }
 
 impl Refusal {
@@ -232,6 +235,7 @@ impl Refusal {
             Refusal::Forgotten => "forgotten",
             Refusal::Elsewhere => "refused at another home",
             Refusal::NotDelegated(_) => "not delegated",
+            Refusal::Share(_) => "share",
         }
     }
 
@@ -239,7 +243,7 @@ impl Refusal {
     pub fn leaves_id_usable(&self) -> bool {
         matches!(
             self,
-            Refusal::Busy { .. } | Refusal::Full | Refusal::NotDelegated(_)
+            Refusal::Busy { .. } | Refusal::Full | Refusal::NotDelegated(_) | Refusal::Share(_)
         )
     }
 }
@@ -262,6 +266,7 @@ impl fmt::Display for Refusal {
                 "the home's store is full: commits are refused until there is room; reads go on"
             ),
             Refusal::NotDelegated(why) => write!(f, "{why}"),
+            Refusal::Share(share) => write!(f, "{share}"),
             Refusal::BuiltOnRefused => write!(f, "a transaction that it builds on was refused"),
             Refusal::Unknown => write!(
                 f,

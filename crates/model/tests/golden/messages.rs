@@ -538,6 +538,7 @@ pub(crate) fn refused() -> Vec<Refusal> {
         Refusal::Forgotten,
         Refusal::Elsewhere,
         Refusal::NotDelegated(NotDelegated::Ended),
+        Refusal::Share(Share::Space),
     ];
     refused.extend(invalid.map(|reason| Refusal::Invalid { reason }));
     refused
@@ -584,6 +585,7 @@ fn results() -> Vec<Result<CallResponse, CallError>> {
             right: Right::Admin,
         },
         CallError::NotDelegated(NotDelegated::OtherSite),
+        CallError::Share(Share::Segments),
     ];
     let responses = responses.into_iter().map(Ok);
     responses.chain(errors.into_iter().map(Err)).collect()

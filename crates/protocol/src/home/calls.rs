@@ -14,16 +14,17 @@ use crate::home::rights::{CREATORS_PATH, TEMPLATE_PATH, is_operators_path};
 use crate::home::segments::is_path;
 use crate::home::staging::Piece;
 use crate::home::tables::{Entry, Tables};
+use crate::home::usage::{self, Numbers};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use thorp_model::limits::{SEGMENTS_MAX, STAGED_PER_MEMBER_MAX};
+use thorp_model::limits::{EXTENT_PAGES, SEGMENTS_MAX, STAGED_PER_MEMBER_MAX};
 use thorp_model::planted::Bug;
 use thorp_model::records::{AuditMark, SegmentRecord, StagedRecord};
 use thorp_model::{
     AUDIT_PAGES, AUDIT_PATH, AuditRecord, CallError, CallId, CallRequest, CallResponse, CommitId,
     Delegation, DelegationNo, EdgeId, Generation, MemberId, NameId, NotDelegated, Note, Now, Op,
-    PageNo, Principal, Purpose, RIGHTS_SLOT, Registration, Right, RightsList, SegmentId, Slot,
-    SlotChange, Stamp, StorageError, Table, Verifier, planted, records, rights_page,
+    PageNo, Principal, Purpose, RIGHTS_SLOT, Registration, Right, RightsList, SegmentId, Share,
+    Slot, SlotChange, Stamp, StorageError, Table, Verifier, planted, records, rights_page,
 };
 
 /// Segments told by one answer.
@@ -53,6 +54,33 @@ pub(super) struct Caller {
     pub(super) who: Principal,
     /// The site that brings it; none: it comes on an edge of its own.
     pub(super) site: Option<NameId>,
+}
+
+/// A segment that is about to be made.
+#[derive(Debug)]
+struct Founding {
+    path: String,
+    /// Its pages below this one may hold objects at once.
+    extent: PageNo,
+    /// The name that it counts for (rule R7). None: the home itself, or an operator.
+    maker: Option<NameId>,
+}
+
+impl Founding {
+    /// The home itself makes it.
+    fn own(path: &str, extent: PageNo) -> Self {
+        Founding {
+            path: String::from(path),
+            extent,
+            maker: None,
+        }
+    }
+}
+
+/// A name has its share (rule R7).
+fn limited(share: Share, outbox: &mut Outbox) -> CallError {
+    outbox.note(Note::NameLimited);
+    CallError::Share(share)
 }
 
 impl Calls<'_> {
@@ -311,8 +339,21 @@ impl Calls<'_> {
         outbox: &mut Outbox,
     ) -> Result<SegmentId, CallError> {
         self.check_creator(who, &path)?;
+        let maker = (!who.is_operator).then_some(who.name);
+        if let Some(name) = maker {
+            let (segments, last) = (self.tables.segments.len(), self.tables.next.segment);
+            let judged = self.tables.usage.check_segment(name, segments, last);
+            judged.map_err(|share| limited(share, outbox))?;
+        }
         let list = self.list_of_new(who, &path);
-        self.found_segment(now, (path, PageNo(1)), &list, outbox)
+        let judged = self.tables.rights.check_new(maker, &list);
+        judged.map_err(|share| limited(share, outbox))?;
+        let founding = Founding {
+            path,
+            extent: PageNo(1),
+            maker,
+        };
+        self.found_segment(now, founding, &list, outbox)
     }
 
     /// Whether somebody may make a segment at a path. Those that the home looks at itself are for operators. Elsewhere it
@@ -346,8 +387,8 @@ impl Calls<'_> {
         outbox: &mut Outbox,
     ) -> Result<(), StorageError> {
         for path in [TEMPLATE_PATH, CREATORS_PATH] {
-            let place = (String::from(path), PageNo(1));
-            let made = self.found_segment(now, place, &RightsList::default(), outbox);
+            let founding = Founding::own(path, PageNo(1));
+            let made = self.found_segment(now, founding, &RightsList::default(), outbox);
             made.map_err(|error| StorageError::Full {
                 detail: error.to_string(),
             })?;
@@ -375,7 +416,7 @@ impl Calls<'_> {
     fn found_segment(
         &mut self,
         now: Now,
-        (path, extent): (String, PageNo),
+        founding: Founding,
         list: &RightsList,
         outbox: &mut Outbox,
     ) -> Result<SegmentId, CallError> {
@@ -383,9 +424,15 @@ impl Calls<'_> {
         if self.tables.pages.mob_is_full() {
             return Err(CallError::Busy);
         }
-        if self.tables.segments.len() >= SEGMENTS_MAX {
+        let has_ids = usage::has_ids(self.tables.next.segment);
+        if self.tables.segments.len() >= SEGMENTS_MAX || !has_ids {
             return Err(CallError::TooMany);
         }
+        let Founding {
+            path,
+            extent,
+            maker,
+        } = founding;
         self.tables.next.segment = self.tables.next.segment.next();
         let id = self.tables.next.segment;
         let record = SegmentRecord {
@@ -407,6 +454,8 @@ impl Calls<'_> {
         effects.set(first, RIGHTS_SLOT, list);
         effects.ops.push(self.tables.put_next());
         effects.ops.extend(self.tables.segments.put(id));
+        effects.ops.extend(self.tables.usage.made(id, maker));
+        self.tables.rights.made(id, maker);
         let entry = Entry::own(self.log.clock.stamp(now.wall), effects);
         self.tables.accept(now, entry, self.log, outbox);
         Ok(id)
@@ -419,8 +468,8 @@ impl Calls<'_> {
         let segment = match self.tables.segments.find(AUDIT_PATH) {
             Some(segment) => Ok(segment),
             None => {
-                let place = (String::from(AUDIT_PATH), PageNo(AUDIT_PAGES + 1));
-                self.found_segment(now, place, &RightsList::default(), outbox)
+                let founding = Founding::own(AUDIT_PATH, PageNo(AUDIT_PAGES + 1));
+                self.found_segment(now, founding, &RightsList::default(), outbox)
             }
         };
         let Ok(segment) = segment else {
@@ -484,15 +533,38 @@ impl Calls<'_> {
     fn reserve(&mut self, who: Principal, segment: SegmentId, outbox: &mut Outbox) -> Called {
         self.check(who, segment, Right::Write)?;
         self.writable()?;
+        let numbers = (Numbers::Granted, EXTENT_PAGES);
+        self.check_numbers((who.name, segment), numbers, outbox)?;
         let (first, pages) = self
             .tables
             .segments
             .grant(segment)
             .ok_or(CallError::TooMany)?;
-        let ops: Vec<Op> = self.tables.segments.put(segment).into_iter().collect();
+        let mut ops: Vec<Op> = self.tables.segments.put(segment).into_iter().collect();
+        let used = (who.name, segment);
+        ops.extend(
+            self.tables
+                .usage
+                .give_numbers(used, Numbers::Granted, pages),
+        );
         self.log
             .append_ops(Purpose::Housekeeping, ops, OnDurable::Nothing, outbox);
         Ok(CallResponse::Extent { first, pages })
+    }
+
+    /// Judges whether a name may have so many more page numbers of a segment (rule R7).
+    fn check_numbers(
+        &self,
+        (name, segment): (NameId, SegmentId),
+        (numbers, count): (Numbers, u32),
+        outbox: &mut Outbox,
+    ) -> Result<(), CallError> {
+        let record = self.tables.segments.get(segment);
+        let record = record.ok_or(CallError::NoSuchSegment)?;
+        let left = numbers.left(record.granted, record.overflow);
+        let usage = &self.tables.usage;
+        let judged = usage.check_numbers((name, segment), numbers, (count, left));
+        judged.map_err(|share| limited(share, outbox))
     }
 
     // --- Large values (foundation 3) ---
@@ -525,7 +597,7 @@ impl Calls<'_> {
                 outbox.note(Note::StagedTooLate);
                 return Err(CallError::Invalid);
             }
-            None => self.begin_stage(piece, pages, &mut ops)?,
+            None => self.begin_stage(who, piece, (pages, &mut ops), outbox)?,
         };
         let end = piece.index + piece.chunks.len() as u32;
         if staged.overflow.bytes != piece.bytes || piece.index > staged.have {
@@ -534,9 +606,8 @@ impl Calls<'_> {
         if end > staged.have {
             staged.have = end;
             piece.put(&staged, &mut ops);
-            self.tables
-                .staging
-                .insert(piece.registration, piece.token, staged, now);
+            let whose = (piece.registration, Some(who.name));
+            self.tables.staging.insert(whose, piece.token, staged, now);
             self.log
                 .append_ops(Purpose::NewData, ops, OnDurable::Nothing, outbox);
             self.tables
@@ -548,19 +619,26 @@ impl Calls<'_> {
 
     fn begin_stage(
         &mut self,
+        who: Principal,
         piece: &Piece<'_>,
-        pages: u32,
-        ops: &mut Vec<Op>,
+        (pages, ops): (u32, &mut Vec<Op>),
+        outbox: &mut Outbox,
     ) -> Result<StagedRecord, CallError> {
         if self.tables.staging.of(piece.registration).len() >= STAGED_PER_MEMBER_MAX {
             return Err(CallError::TooMany);
         }
+        let used = (who.name, piece.segment);
+        self.check_numbers(used, (Numbers::Overflow, pages), outbox)?;
+        let judged = self.tables.check_space(who, u64::from(pages), self.log);
+        judged.map_err(|share| limited(share, outbox))?;
         let overflow = self
             .tables
             .segments
             .give_overflow(piece.segment, piece.bytes, pages)
             .ok_or(CallError::TooMany)?;
         ops.extend(self.tables.segments.put(piece.segment));
+        let usage = &mut self.tables.usage;
+        ops.extend(usage.give_numbers(used, Numbers::Overflow, pages));
         Ok(StagedRecord {
             segment: piece.segment,
             overflow,

@@ -2,6 +2,7 @@
 
 use crate::edge::downstream::ChildLimits;
 use crate::edge::liveness::AliveLimits;
+use crate::home::usage::NameLimits;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -47,6 +48,8 @@ pub struct HomeConfig {
     pub staged_silent_ms_max: u64,
     /// How much is kept for each child.
     pub per_child: ChildLimits,
+    /// How much each name may have (rule R7).
+    pub per_name: NameLimits,
     /// When a child is silent; none waits for ever.
     pub alive: Option<AliveLimits>,
     /// Log records trimmed by one batch, at least one.
@@ -78,6 +81,7 @@ impl HomeConfig {
             outcomes_per_member: limits::OUTCOMES_PER_MEMBER,
             staged_silent_ms_max: limits::STAGED_SILENT_MS_MAX,
             per_child: ChildLimits::default(),
+            per_name: NameLimits::default(),
             alive: Some(AliveLimits::default()),
             log_trim_max: limits::LOG_TRIM_MAX,
             pages_removed_max: limits::PAGES_REMOVED_MAX,

@@ -17,6 +17,7 @@
 //! | `pages` | images and the MOB, installation, removal, quarantine, waiters |
 //! | `audit` | what is recorded about rights (rule R8) |
 //! | `rights` | who may do what in each segment (rules R3 and R4) |
+//! | `usage` | what each name has of segments, page numbers and space (rule R7) |
 //! | `outcomes` | outcomes and registrations: exactly once (rule 11) |
 //! | `delegations` | by which sites the requests of a member may come (rule R2) |
 //! | `serve`, `resync`, `calls` | what children ask for |
@@ -50,10 +51,12 @@ mod tables;
 #[cfg(test)]
 mod tests;
 mod two_phase;
+mod usage;
 
 pub use crate::home::config::HomeConfig;
 pub use crate::home::drift::ClockDrift;
 pub use crate::home::two_phase::inquiry::Doubts;
+pub use crate::home::usage::NameLimits;
 pub use interface::{HomeAction, HomeCommand, LoadResult};
 
 use crate::edge::delegation;
@@ -280,6 +283,9 @@ impl Home {
             ("in_doubt", self.tables.votes.in_doubt()),
             ("in_doubt_bytes", self.tables.votes.open_bytes()),
             ("segments", self.tables.segments.len()),
+            ("segments_of_a_name", self.tables.usage.most_segments()),
+            ("pages_of_a_name", self.tables.usage.most_pages()),
+            ("readers_of_a_name", self.tables.rights.most_told()),
             ("restricted", self.children.restricted()),
             ("staged", self.tables.staging.len()),
             ("pending", pending),
@@ -629,6 +635,7 @@ impl Home {
         let gone = self.remover.made_durable(durable);
         if let Some(segment) = gone {
             self.tables.segments.end_removal(segment);
+            self.tables.usage.forget(segment);
         }
     }
 

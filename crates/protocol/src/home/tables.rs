@@ -17,14 +17,16 @@ use crate::home::segments::Segments;
 use crate::home::staging::{Staging, is_not_named_yet};
 use crate::home::two_phase::locks::Locks;
 use crate::home::two_phase::votes::Votes;
+use crate::home::usage::Usage;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
+use thorp_model::limits::PAGE_BYTES;
 use thorp_model::planted::Bug;
 use thorp_model::records::{LogRecord, NextRecord};
 use thorp_model::{
     AuditEvent, CommitRequest, Down, EdgeId, NameId, Note, Now, ObjectId, Op, Outcome, PageChange,
-    PageId, PageNo, PageSlots, Part, PartDigest, Position, Purpose, Refusal, Registration,
-    SegmentId, SlotChange, Stamp, Table, planted, records,
+    PageId, PageNo, PageSlots, Part, PartDigest, Position, Principal, Purpose, Refusal,
+    Registration, SegmentId, Share, SlotChange, Stamp, Table, planted, records,
 };
 
 /// Everything at a home that an accepted commit changes.
@@ -41,6 +43,8 @@ pub(super) struct Tables {
     pub(super) staging: Staging,
     pub(super) outcomes: Outcomes,
     pub(super) votes: Votes,
+    /// What each name has used (rule R7).
+    pub(super) usage: Usage,
     /// Numbers that are never given twice.
     pub(super) next: NextRecord,
 }
@@ -116,6 +120,17 @@ impl Tables {
         is_not_named_yet(&self.segments, &self.staging, page)
     }
 
+    /// Judges whether a name may have so many pages more (rule R7). Operators have no share.
+    pub(super) fn check_space(&self, who: Principal, more: u64, log: &Log) -> Result<(), Share> {
+        if who.is_operator {
+            return Ok(());
+        }
+        let coming = self.staging.coming().saturating_mul(PAGE_BYTES as u64);
+        let free = log.free().map(|free| free.saturating_sub(coming));
+        let staged = self.staging.pages_of(who.name);
+        self.usage.check_space(who.name, (staged, more), free)
+    }
+
     /// The operation that stores the numbers that are never given twice.
     pub(super) fn put_next(&self) -> Op {
         records::put(Table::Meta, records::NEXT_KEY.to_vec(), &self.next)
@@ -154,6 +169,10 @@ impl Tables {
             self.outcomes
                 .record(whose.registration, whose.id, outcome.clone(), &mut ops);
             ops.extend(self.votes.end(whose.id, outcome, now.mono));
+        }
+        let name = whose.map(|(_, whose)| whose.id.member.name());
+        for (segment, count) in effects.pages_of {
+            ops.extend(self.usage.change_pages(name, segment, count));
         }
         let record = LogRecord {
             position,

@@ -17,7 +17,7 @@ use thorp_model::limits::{
 use thorp_model::planted::Bug;
 use thorp_model::{
     Blob, Content, Generation, Image, ImageEdit, InvalidCommit, Mark, NewValue, Note, ObjectId,
-    Overflow, PageId, PageNo, Part, RIGHTS_SLOT, Refusal, Registration, SegmentId, Slot,
+    Overflow, PageId, PageNo, Part, Position, RIGHTS_SLOT, Refusal, Registration, SegmentId, Slot,
     SlotChange, SlotSet, Table, WriteOp, change, planted, records, rights_page,
 };
 
@@ -44,7 +44,11 @@ impl Applier<'_> {
     pub(in crate::home) fn effects(mut self, part: &Part) -> Result<Effects, NotNow> {
         self.require(part)?;
         for writes in &part.writes {
-            let mut edit = ImageEdit::of(&self.newest_image(writes.page)?);
+            let image = self.newest_image(writes.page)?;
+            if image.version() == Position(0) {
+                self.effects.begin_pages(writes.page.segment, 1, 0);
+            }
+            let mut edit = ImageEdit::of(&image);
             for (slot, op) in &writes.slots {
                 let object = ObjectId {
                     page: writes.page,
@@ -208,6 +212,8 @@ impl Applier<'_> {
         let key = records::pair_key(self.registration, token);
         self.effects.ops.push(records::delete(Table::Staged, key));
         self.effects.staged.push(token);
+        let (segment, pages) = (object.page.segment, overflow.pages);
+        self.effects.begin_pages(segment, pages, pages);
         Ok(())
     }
 
@@ -236,6 +242,7 @@ impl Applier<'_> {
                 .segments
                 .give_overflow(page.segment, value.len() as u64, 1)
                 .ok_or(InvalidCommit::TooLarge)?;
+            self.effects.begin_pages(page.segment, 1, 0);
             self.outbox.note(Note::ObjectSpilled);
             if !changed.contains(slot) {
                 self.outbox.note(Note::ObjectMoved);

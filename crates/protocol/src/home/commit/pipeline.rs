@@ -14,6 +14,7 @@ use crate::home::rights::Denied;
 use crate::home::tables::{Entry, Tables};
 use crate::home::two_phase::other_homes::OtherHomes;
 use crate::home::two_phase::votes::{State, Vote};
+use crate::home::usage::PageCount;
 use crate::home::{HomeConfig, Outbox};
 use alloc::vec::Vec;
 use thorp_model::limits::{COMMIT_BYTES_MAX, DEPENDS_ON_MAX};
@@ -192,7 +193,20 @@ impl Pipeline<'_> {
         if !part.writes.is_empty() && !self.fits([&effects]) {
             return Err(NotNow::Refused(Refusal::Full));
         }
+        self.check_space(*who, &effects)?;
         Ok(effects)
+    }
+
+    /// Judges the space that a name has after a commit (rule R7). Operators have no share.
+    fn check_space(&self, who: Principal, effects: &Effects) -> Result<(), NotNow> {
+        let count = |of: fn(&PageCount) -> u32| -> u64 {
+            let counts = effects.pages_of.values();
+            counts.map(|count| u64::from(of(count))).sum()
+        };
+        let fresh = count(|count| count.begun - count.staged);
+        let more = fresh.saturating_sub(count(|count| count.ended));
+        let judged = self.tables.check_space(who, more, self.log);
+        judged.map_err(|share| NotNow::Refused(Refusal::Share(share)))
     }
 
     /// Judges a part's rights. What it lacks is recorded (rule R8).

@@ -30,6 +30,7 @@ pub(in crate::home) fn note_of(refusal: &Refusal) -> Note {
         Refusal::InDoubt => Note::RefusedInDoubt,
         Refusal::Busy { .. } => Note::RefusedBusy,
         Refusal::Full => Note::RefusedFull,
+        Refusal::Share(_) => Note::NameLimited,
         Refusal::BuiltOnRefused => Note::RefusedBuiltOn,
         Refusal::Unknown | Refusal::Forgotten => Note::RefusedUnknown,
         Refusal::NotDelegated(_) => Note::NotDelegated,
