@@ -28,7 +28,7 @@ impl fmt::Display for Share {
                 "this name has its share of the home's segment ids, which are never given again: use the segments that are there"
             }
             Share::PageNumbers => {
-                "this name has its share of the segment's page numbers, which are never given again: go on in a new segment"
+                "this name has its share of the segment's page numbers, which are never given again: go on in a new segment, or let the home's operator raise `page_numbers_max` in [shares]"
             }
             Share::Space => {
                 "this name has its share of the home's space: remove segments or large values that it wrote, or let the home's operator raise `store_percent_max` or `store` in [shares]"

@@ -337,6 +337,12 @@ const STORIES_ONLY: &[Bug] = &[
     Bug::ParkedNotChecked,
     Bug::OldDelegationTaken,
     Bug::OthersForgotten,
+    Bug::SegmentsNotShared,
+    Bug::SpaceNotShared,
+    Bug::NumbersNotShared,
+    Bug::ReadersNotShared,
+    Bug::WatchesNotShared,
+    Bug::ProcessesNotCounted,
 ];
 
 fn catch_all(only: Option<Bug>, first: u64, seeds_max: u64, jobs: u64) -> ExitCode {

@@ -198,7 +198,7 @@ impl Home {
             inquiry: Inquiry::new(config.node, &config.other_homes),
             children,
             parking: Parking::new(config.parked_max, config.parked_bytes_max),
-            waiters: Waiters::default(),
+            waiters: Waiters::new(config.per_name.fetches_max),
             next_beat: Millis(0),
             neighbours: Neighbours::new(config.alive),
             config,
@@ -285,6 +285,12 @@ impl Home {
             ("segments", self.tables.segments.len()),
             ("segments_of_a_name", self.tables.usage.most_segments()),
             ("pages_of_a_name", self.tables.usage.most_pages()),
+            (
+                "commits_of_a_name",
+                self.allowance().most_of_a_name().commits
+            ),
+            ("calls_of_a_name", self.allowance().most_of_a_name().calls),
+            ("fetches_of_a_name", self.waiters.most_of_a_name()),
             ("readers_of_a_name", self.tables.rights.most_told()),
             ("restricted", self.children.restricted()),
             ("staged", self.tables.staging.len()),
@@ -367,7 +373,11 @@ impl Home {
         };
         match message {
             Up::Fetch(fetch) => {
-                let waiter = Waiter::of(edge, &fetch);
+                let name = match self.site(edge) {
+                    Some(_) => None,
+                    None => Some(who.name),
+                };
+                let waiter = Waiter::of((edge, name), &fetch);
                 self.serve().fetch(fetch.page, waiter, outbox);
             }
             Up::Evict(evict) => {
@@ -484,7 +494,7 @@ impl Home {
         outbox: &mut Outbox,
     ) {
         // The home refuses at once: an answer that waits for the disk would be one more that does.
-        if self.log.is_busy() || self.allowance().has_all_calls(edge, outbox) {
+        if self.log.is_busy() || self.allowance().has_all_calls((edge, who.name), outbox) {
             let busy = Err(CallError::Busy);
             let home = self.config.home;
             return outbox.down(edge, responses::call_result(home, call.call, busy));
@@ -518,7 +528,7 @@ impl Home {
         request: CommitRequest,
         outbox: &mut Outbox,
     ) {
-        if self.allowance().has_all_commits(edge, outbox) {
+        if self.allowance().has_all_commits((edge, who.name), outbox) {
             outbox.note(Note::RefusedBusy);
             let (home, refused) = (self.config.home, Outcome::Refused(Refusal::busy()));
             return outbox.down(edge, Down::outcome(home, request.id, refused));
@@ -689,6 +699,7 @@ impl Home {
             children: &self.children,
             admission: self.log.admission(),
             parking: &self.parking,
+            per_name: &self.config.per_name,
         }
     }
 

@@ -6,7 +6,6 @@ use crate::home::groups::{self, Groups};
 use crate::home::segments::Segments;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use thorp_model::limits::READERS_BYTES_MAX;
 use thorp_model::planted::Bug;
 use thorp_model::records::RightsRecord;
 use thorp_model::{
@@ -22,13 +21,14 @@ use thorp_model::{
 ///
 /// Invariant: `told` has the sum of what a site is told about each segment, at most, and shares it among those who made the
 /// segments. The list of a segment that is being removed is as one that is not there.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Rights {
     lists: BTreeMap<SegmentId, Access>,
     groups: Groups,
     /// Who made each segment, as far as that is known.
     makers: BTreeMap<SegmentId, NameId>,
     told: Shares<NameId>,
+    told_max: u64,
 }
 
 /// Bytes of what sites are told about the segments of each maker.
@@ -37,7 +37,7 @@ type Told = BTreeMap<Option<NameId>, u64>;
 /// A segment without a list is from before there were rights.
 static WITHOUT_LIST: Access = Access::without_list();
 
-/// What a segment is charged of [`READERS_BYTES_MAX`] beside its names.
+/// What a segment is charged of what sites are told beside its names.
 const READERS_ENTRY_BYTES: usize = 16;
 
 /// The segment whose list a new segment begins with.
@@ -52,6 +52,17 @@ pub(super) fn is_operators_path(path: &str) -> bool {
 }
 
 impl Rights {
+    /// No lists yet. Sites are told so many bytes about the readers of all segments.
+    pub(super) fn new(told_max: usize) -> Self {
+        Rights {
+            lists: BTreeMap::new(),
+            groups: Groups::default(),
+            makers: BTreeMap::new(),
+            told: Shares::default(),
+            told_max: told_max as u64,
+        }
+    }
+
     /// Takes a list from the store.
     pub(super) fn recover(
         &mut self,
@@ -214,13 +225,13 @@ impl Rights {
     fn check_told(&self, segment: SegmentId, list: &Access) -> Result<(), TooMuchTold> {
         let (before, after) = self.told_with(segment, Some(list));
         let (less, more) = (before.values().sum::<u64>(), after.values().sum::<u64>());
-        if more > less && self.told.taken() + (more - less) > READERS_BYTES_MAX as u64 {
+        if more > less && self.told.taken() + (more - less) > self.told_max {
             return Err(TooMuchTold::InAll);
         }
         let maker = self.makers.get(&segment).copied();
         let of_maker = |told: &Told| told.get(&maker).copied().unwrap_or_default();
         let own = of_maker(&after).saturating_sub(of_maker(&before));
-        let limits = (READERS_BYTES_MAX as u64, u64::MAX);
+        let limits = (self.told_max, u64::MAX);
         let is_shared = maker.is_none_or(|maker| self.told.allows(maker, own, limits));
         match own == 0 || is_shared || planted::is(Bug::ReadersNotShared) {
             true => Ok(()),
@@ -232,7 +243,7 @@ impl Rights {
     pub(super) fn check_new(&self, maker: Option<NameId>, list: &RightsList) -> Result<(), Share> {
         let list = Access::of(&list.to_bytes());
         let own = self.told_bytes_of(SegmentId(0), |_| Some(&list)) as u64;
-        let limits = (READERS_BYTES_MAX as u64, u64::MAX);
+        let limits = (self.told_max, u64::MAX);
         let is_shared = maker.is_none_or(|maker| self.told.allows(maker, own, limits));
         match own == 0 || is_shared || planted::is(Bug::ReadersNotShared) {
             true => Ok(()),
@@ -431,6 +442,7 @@ pub(super) fn lists_in(changes: &[PageChange]) -> BTreeSet<SegmentId> {
 mod tests {
     use super::*;
     use alloc::string::ToString;
+    use thorp_model::limits::READERS_BYTES_MAX;
     use thorp_model::records::SegmentRecord;
     use thorp_model::{Generation, PageNo, Xoshiro256};
 
@@ -479,7 +491,7 @@ mod tests {
     #[test]
     fn a_change_of_a_group_changes_the_readers_of_what_names_it() {
         let segments = home(&[(STAFF, ".group/staff"), (PLANS, "plans")]);
-        let mut rights = Rights::default();
+        let mut rights = Rights::new(READERS_BYTES_MAX);
         change(&mut rights, &segments, PLANS, "read @staff\n");
         assert!(!may_read(&rights, "anna"));
         change(&mut rights, &segments, STAFF, "read anna\n");
@@ -504,7 +516,7 @@ mod tests {
             (inner, ".group/in"),
         ];
         let segments = home(&paths);
-        let mut rights = Rights::default();
+        let mut rights = Rights::new(READERS_BYTES_MAX);
         change(&mut rights, &segments, inner, "read anna\n");
         change(&mut rights, &segments, STAFF, "read @in\n");
         change(&mut rights, &segments, PLANS, "read @staff\n");
@@ -534,7 +546,7 @@ mod tests {
 
     #[test]
     fn the_segments_of_one_name_take_no_more_of_the_readers_than_they_leave_free() {
-        let mut rights = Rights::default();
+        let mut rights = Rights::new(READERS_BYTES_MAX);
         let each = READERS_ENTRY_BYTES + 8 * 200;
         let (mallory, anna) = (NameId(7), NameId(8));
         let half = restrict(&mut rights, mallory, 1_000);
@@ -575,7 +587,7 @@ mod tests {
             "read @members\n",
             "read @staff\nread @x\n",
         ];
-        let (mut rights, mut prng) = (Rights::default(), Xoshiro256::new(7));
+        let (mut rights, mut prng) = (Rights::new(READERS_BYTES_MAX), Xoshiro256::new(7));
         for _ in 0..500 {
             let (segment, list) = (paths[prng.index(3)].0, lists[prng.index(lists.len())]);
             if prng.percent(10) {

@@ -4,8 +4,10 @@ use crate::edge::shares::Shares;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use thorp_model::limits::{
-    PAGE_BYTES, SEGMENT_IDS_MAX, SEGMENTS_MAX, SEGMENTS_PER_NAME_MAX, STORE_PERCENT_PER_NAME_MAX,
-    USAGE_NAMES_MAX, USAGE_NUMBERS_UNSAVED_MAX, USAGE_PAGES_UNSAVED_MAX,
+    CALLS_PER_NAME_MAX, COMMITS_PER_NAME_MAX, FETCHES_PER_NAME_MAX, PAGE_BYTES,
+    PAGE_NUMBERS_PER_NAME_MAX, SEGMENT_IDS_MAX, SEGMENTS_MAX, SEGMENTS_PER_NAME_MAX,
+    STORE_PERCENT_PER_NAME_MAX, USAGE_NAMES_MAX, USAGE_NUMBERS_UNSAVED_MAX,
+    USAGE_PAGES_UNSAVED_MAX,
 };
 use thorp_model::planted::Bug;
 use thorp_model::records::{MadeRecord, UsageRecord, Used};
@@ -16,18 +18,30 @@ use thorp_model::{NameId, Op, PageNo, SegmentId, Share, Table, planted, records}
 pub struct NameLimits {
     /// Segments that it made and that are there.
     pub segments_max: usize,
+    /// Page numbers that it is given of each segment: of those for objects, and of those for overflow pages.
+    pub page_numbers_max: u32,
     /// What it has stored, of that and the free space of the store together, in percent. With 100 it may fill the store.
     pub store_percent_max: u8,
     /// What it has stored, in bytes.
     pub store_bytes_max: u64,
+    /// Commits that all of its processes have under way.
+    pub commits_max: usize,
+    /// Calls that all of its processes have under way.
+    pub calls_max: usize,
+    /// Pages that all of its processes wait for, without those that sites ask for.
+    pub fetches_max: usize,
 }
 
 impl Default for NameLimits {
     fn default() -> Self {
         NameLimits {
             segments_max: SEGMENTS_PER_NAME_MAX,
+            page_numbers_max: PAGE_NUMBERS_PER_NAME_MAX,
             store_percent_max: STORE_PERCENT_PER_NAME_MAX,
             store_bytes_max: u64::MAX,
+            commits_max: COMMITS_PER_NAME_MAX,
+            calls_max: CALLS_PER_NAME_MAX,
+            fetches_max: FETCHES_PER_NAME_MAX,
         }
     }
 }
@@ -163,11 +177,6 @@ impl Usage {
         ops
     }
 
-    /// Who made a segment, if that is known.
-    pub(super) fn maker(&self, segment: SegmentId) -> Option<NameId> {
-        self.of_segment.get(&segment)?.maker
-    }
-
     /// The last page of a removed segment is gone.
     pub(super) fn forget(&mut self, segment: SegmentId) {
         let Some(of_segment) = self.of_segment.remove(&segment) else {
@@ -203,9 +212,9 @@ impl Usage {
         let of_segment = self.of_segment.get(&segment);
         let used = of_segment.map(|of| of.names.get(&name).copied().unwrap_or_default());
         let own = numbers.of(used.unwrap_or_default());
-        let is_allowed = left
-            .checked_sub(count)
-            .is_some_and(|free| own.saturating_add(count) <= free);
+        let most = self.limits.page_numbers_max;
+        let free = left.checked_sub(count).map(|free| free.min(most));
+        let is_allowed = free.is_some_and(|free| own.saturating_add(count) <= free);
         match is_allowed || planted::is(Bug::NumbersNotShared) {
             true => Ok(()),
             false => Err(Share::PageNumbers),
@@ -594,7 +603,6 @@ mod tests {
         let record = records::decode(table, &key, &value).expect("a record");
         let mut again = super::Usage::new(NameLimits::default());
         again.recover(S, record);
-        assert_eq!(again.maker(S), Some(MALLORY));
         assert_eq!(again.pages.of(ANNA), u64::from(USAGE_PAGES_UNSAVED_MAX));
         assert_eq!(again.segments.of(MALLORY), 1);
     }

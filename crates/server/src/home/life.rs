@@ -120,6 +120,7 @@ fn core_config(config: &HomeConfigFile, who: &Who) -> Result<HomeConfig, ServerE
         parked_bytes_max: limits.parked.size(),
         registrations_max: limits.registrations_max,
         outcomes_per_member: limits.outcomes_per_member,
+        per_name: config.shares.limits(),
         alive: Some(config.link.alive()),
         verifier: Arc::clone(&who.verifier),
         ..HomeConfig::new(who.home, config.name()?.to_owned(), who.node)

@@ -10,6 +10,7 @@
 //! m0 fetches P          m0 prefetches P (and does not wait)
 //! m0 evicts P           m0 watches s         m0 watches s2..s9
 //! m0 opens s2           m0 removes s2       m0 lists s          m0 reserves s
+//! m0 begins 1..9 20000  (it stages the first page of so many values of so many bytes, and unstages each)
 //! m0 writes first.rights=admin m0, read m1
 //! m0 stages 1 9000*a    m0 unstages 1       m0 writes P.x=staged:1
 //! deliver m0->R         deliver m0->R all   deliver all         settle except R->m1
@@ -394,6 +395,7 @@ impl Teller {
                 segment: names::segment_id(what).expect("a segment"),
             },
             "stages" => return self.stage(name, what),
+            "begins" => return self.begin(name, what),
             "unstages" => CallRequest::Unstage {
                 registration: Default::default(),
                 token: number(what),
@@ -419,6 +421,32 @@ impl Teller {
                 on,
             };
             self.village.ask(name, Waiting::Call(None), ask);
+        }
+    }
+
+    /// Stages the first page of each of many values, and unstages it.
+    fn begin(&mut self, name: &str, what: &str) {
+        let (tokens, bytes) = what.split_once(' ').expect("FIRST..LAST BYTES");
+        let (first, last) = tokens.split_once("..").expect("FIRST..LAST");
+        for token in number(first)..=number(last) {
+            let stage = CallRequest::Stage {
+                segment: SegmentId(1),
+                registration: Default::default(),
+                token,
+                bytes: number(bytes),
+                index: 0,
+                chunks: vec![vec![0; OVERFLOW_CHUNK_BYTES].into()],
+            };
+            let registration = Default::default();
+            let unstage = CallRequest::Unstage {
+                registration,
+                token,
+            };
+            for request in [stage, unstage] {
+                let home = HOME;
+                let ask = Request::Call { home, request };
+                self.village.ask(name, Waiting::Call(None), ask);
+            }
         }
     }
 

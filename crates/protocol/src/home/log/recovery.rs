@@ -53,7 +53,7 @@ pub(in crate::home) fn recover(
         pages: Pages::new(config.cache_bytes, config.mob_bytes_high),
         outcomes: Outcomes::new(config.outcomes_per_member, config.registrations_max),
         segments: Segments::default(),
-        rights: Rights::default(),
+        rights: Rights::new(config.readers_bytes_max),
         staging: Staging::default(),
         usage: Usage::new(config.per_name),
     };
