@@ -12,19 +12,20 @@ use crate::home::pages::remove::Remover;
 use crate::home::registrars::{Newcomer, Place};
 use crate::home::rights::{CREATORS_PATH, TEMPLATE_PATH, is_operators_path};
 use crate::home::segments::is_path;
+use crate::home::stager::Stager;
 use crate::home::staging::Piece;
 use crate::home::tables::{Entry, Tables};
-use crate::home::usage::{self, Numbers};
+use crate::home::usage::{self, Numbers, limited};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use thorp_model::limits::{EXTENT_PAGES, SEGMENTS_MAX, STAGED_PER_MEMBER_MAX};
+use thorp_model::limits::{EXTENT_PAGES, SEGMENTS_MAX};
 use thorp_model::planted::Bug;
-use thorp_model::records::{AuditMark, SegmentRecord, StagedRecord};
+use thorp_model::records::{AuditMark, SegmentRecord};
 use thorp_model::{
     AUDIT_PAGES, AUDIT_PATH, AuditRecord, CallError, CallId, CallRequest, CallResponse, CommitId,
     Delegation, DelegationNo, EdgeId, Generation, MemberId, NameId, NotDelegated, Note, Now, Op,
-    PageNo, Principal, Purpose, RIGHTS_SLOT, Registration, Right, RightsList, SegmentId, Share,
-    Slot, SlotChange, Stamp, StorageError, Table, Verifier, planted, records, rights_page,
+    PageNo, Principal, Purpose, RIGHTS_SLOT, Registration, Right, RightsList, SegmentId, Slot,
+    SlotChange, Stamp, StorageError, Table, Verifier, planted, records, rights_page,
 };
 
 /// Segments told by one answer.
@@ -75,12 +76,6 @@ impl Founding {
             maker: None,
         }
     }
-}
-
-/// A name has its share (rule R7).
-fn limited(share: Share, outbox: &mut Outbox) -> CallError {
-    outbox.note(Note::NameLimited);
-    CallError::Share(share)
 }
 
 impl Calls<'_> {
@@ -138,12 +133,14 @@ impl Calls<'_> {
                     index,
                     chunks: &chunks,
                 };
-                self.stage(now, who, &piece, outbox)
+                let judged = self.check(who, piece.segment, Right::Write);
+                let judged = judged.and_then(|()| self.writable());
+                judged.and_then(|()| self.stager().stage(now, who, &piece, outbox))
             }
             CallRequest::Unstage {
                 registration,
                 token,
-            } => self.unstage(registration, token, outbox),
+            } => self.stager().unstage(registration, token, outbox),
             CallRequest::Outcome {
                 commit,
                 registration,
@@ -164,6 +161,13 @@ impl Calls<'_> {
             self.tables.audit.note(occasion, 1);
         }
         judged
+    }
+
+    fn stager(&mut self) -> Stager<'_> {
+        Stager {
+            log: self.log,
+            tables: self.tables,
+        }
     }
 
     /// Whether a call that needs space may go on. A call that makes space needs none: the store keeps
@@ -534,7 +538,8 @@ impl Calls<'_> {
         self.check(who, segment, Right::Write)?;
         self.writable()?;
         let numbers = (Numbers::Granted, EXTENT_PAGES);
-        self.check_numbers((who.name, segment), numbers, outbox)?;
+        let judged = self.tables.check_numbers((who.name, segment), numbers);
+        judged.map_err(|share| limited(share, outbox))?;
         let (first, pages) = self
             .tables
             .segments
@@ -550,118 +555,5 @@ impl Calls<'_> {
         self.log
             .append_ops(Purpose::Housekeeping, ops, OnDurable::Nothing, outbox);
         Ok(CallResponse::Extent { first, pages })
-    }
-
-    /// Judges whether a name may have so many more page numbers of a segment (rule R7).
-    fn check_numbers(
-        &self,
-        (name, segment): (NameId, SegmentId),
-        (numbers, count): (Numbers, u32),
-        outbox: &mut Outbox,
-    ) -> Result<(), CallError> {
-        let record = self.tables.segments.get(segment);
-        let record = record.ok_or(CallError::NoSuchSegment)?;
-        let left = numbers.left(record.granted, record.overflow);
-        let usage = &self.tables.usage;
-        let judged = usage.check_numbers((name, segment), numbers, (count, left));
-        judged.map_err(|share| limited(share, outbox))
-    }
-
-    // --- Large values (foundation 3) ---
-
-    fn stage(
-        &mut self,
-        now: Now,
-        who: Principal,
-        piece: &Piece<'_>,
-        outbox: &mut Outbox,
-    ) -> Called {
-        self.check(who, piece.segment, Right::Write)?;
-        self.writable()?;
-        let pages = piece.check()?;
-        // Its pages, and the records of the value and of the segment.
-        let bytes = piece.chunks.iter().map(|chunk| chunk.bytes().len()).sum();
-        if !self.log.fits(bytes, piece.chunks.len() + 2) {
-            return Err(CallError::Full);
-        }
-        let mut ops = Vec::new();
-        let mut staged = match self.tables.staging.get(piece.registration, piece.token) {
-            Some(staged) => staged,
-            // Page numbers are given only to what begins: they are never given again.
-            None if piece.index > 0 || piece.chunks.is_empty() => return Err(CallError::Invalid),
-            None if self
-                .tables
-                .staging
-                .has_ended(piece.registration, piece.token) =>
-            {
-                outbox.note(Note::StagedTooLate);
-                return Err(CallError::Invalid);
-            }
-            None => self.begin_stage(who, piece, (pages, &mut ops), outbox)?,
-        };
-        let end = piece.index + piece.chunks.len() as u32;
-        if staged.overflow.bytes != piece.bytes || piece.index > staged.have {
-            return Err(CallError::Invalid);
-        }
-        if end > staged.have {
-            staged.have = end;
-            piece.put(&staged, &mut ops);
-            let whose = (piece.registration, Some(who.name));
-            self.tables.staging.insert(whose, piece.token, staged, now);
-            self.log
-                .append_ops(Purpose::NewData, ops, OnDurable::Nothing, outbox);
-            self.tables
-                .staging
-                .written_with(piece.registration, piece.token, self.log.last_mark());
-        }
-        Ok(CallResponse::Staged(staged.overflow))
-    }
-
-    fn begin_stage(
-        &mut self,
-        who: Principal,
-        piece: &Piece<'_>,
-        (pages, ops): (u32, &mut Vec<Op>),
-        outbox: &mut Outbox,
-    ) -> Result<StagedRecord, CallError> {
-        if self.tables.staging.of(piece.registration).len() >= STAGED_PER_MEMBER_MAX {
-            return Err(CallError::TooMany);
-        }
-        let used = (who.name, piece.segment);
-        self.check_numbers(used, (Numbers::Overflow, pages), outbox)?;
-        let judged = self.tables.check_space(who, u64::from(pages), self.log);
-        judged.map_err(|share| limited(share, outbox))?;
-        let overflow = self
-            .tables
-            .segments
-            .give_overflow(piece.segment, piece.bytes, pages)
-            .ok_or(CallError::TooMany)?;
-        ops.extend(self.tables.segments.put(piece.segment));
-        let usage = &mut self.tables.usage;
-        ops.extend(usage.give_numbers(used, Numbers::Overflow, pages));
-        Ok(StagedRecord {
-            segment: piece.segment,
-            overflow,
-            have: 0,
-        })
-    }
-
-    fn unstage(&mut self, registration: Registration, token: u64, outbox: &mut Outbox) -> Called {
-        let staged = self.tables.staging.get(registration, token);
-        if staged.is_some_and(|s| self.tables.votes.name_staged(registration, s.overflow)) {
-            return Err(CallError::Busy);
-        }
-        let mut ops = Vec::new();
-        self.tables
-            .staging
-            .drop_value(registration, token, &mut ops);
-        match ops.is_empty() {
-            // Its pieces may be on their way yet.
-            true => self.tables.staging.end(registration, token),
-            false => self
-                .log
-                .append_ops(Purpose::Housekeeping, ops, OnDurable::Nothing, outbox),
-        }
-        Ok(CallResponse::Unstaged)
     }
 }

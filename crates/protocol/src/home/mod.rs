@@ -46,6 +46,7 @@ mod resync;
 mod rights;
 mod segments;
 mod serve;
+mod stager;
 mod staging;
 mod tables;
 #[cfg(test)]

@@ -17,7 +17,7 @@ use crate::home::segments::Segments;
 use crate::home::staging::{Staging, is_not_named_yet};
 use crate::home::two_phase::locks::Locks;
 use crate::home::two_phase::votes::Votes;
-use crate::home::usage::Usage;
+use crate::home::usage::{Numbers, Usage};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use thorp_model::limits::PAGE_BYTES;
@@ -129,6 +129,18 @@ impl Tables {
         let free = log.free().map(|free| free.saturating_sub(coming));
         let staged = self.staging.pages_of(who.name);
         self.usage.check_space(who.name, (staged, more), free)
+    }
+
+    /// Judges whether a name may have so many more page numbers of a segment (rule R7).
+    pub(super) fn check_numbers(
+        &self,
+        (name, segment): (NameId, SegmentId),
+        (numbers, count): (Numbers, u32),
+    ) -> Result<(), Share> {
+        let record = self.segments.get(segment);
+        let left = record.map_or(0, |record| numbers.left(record.granted, record.overflow));
+        self.usage
+            .check_numbers((name, segment), numbers, (count, left))
     }
 
     /// The operation that stores the numbers that are never given twice.

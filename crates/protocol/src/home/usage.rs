@@ -1,6 +1,7 @@
 //! What each name has used of a home's segments, of their page numbers, and of the store (rule R7).
 
 use crate::edge::shares::Shares;
+use crate::home::Outbox;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use thorp_model::limits::{
@@ -11,7 +12,7 @@ use thorp_model::limits::{
 };
 use thorp_model::planted::Bug;
 use thorp_model::records::{MadeRecord, UsageRecord, Used};
-use thorp_model::{NameId, Op, PageNo, SegmentId, Share, Table, planted, records};
+use thorp_model::{CallError, NameId, Note, Op, PageNo, SegmentId, Share, Table, planted, records};
 
 /// How much each name may have of a home, beside that it has no more than it leaves free (rule R7).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -377,6 +378,12 @@ impl Numbers {
             Numbers::Overflow => u32::MAX - overflow.0,
         }
     }
+}
+
+/// What a call of a name that has its share is answered.
+pub(super) fn limited(share: Share, outbox: &mut Outbox) -> CallError {
+    outbox.note(Note::NameLimited);
+    CallError::Share(share)
 }
 
 /// Ids that are left in the incarnation of a home that gave this one last.
