@@ -11,15 +11,18 @@ use std::future::pending;
 use std::time::{Duration, Instant};
 
 use common::{Village, is_committed};
-use thorp_model::limits::{OVERFLOW_CHUNK_BYTES, STAGE_PAGES_MAX};
+use thorp_model::limits::{
+    GROUPS_PER_LIST_MAX, OVERFLOW_CHUNK_BYTES, READERS_BYTES_MAX, STAGE_PAGES_MAX,
+    WATCHES_PER_CHILD_MAX,
+};
 use thorp_model::{
     Blob, CallError, CallId, CallRequest, CallResponse, CommitId, CommitRequest, Down, Event,
     Generation, HomeId, InvalidCommit, MemberId, Message, Millis, NewValue, Now, Outbox, Outcome,
-    PageId, Part, Participant, Peer, Position, Refusal, Registration, SegmentId, Share, Slot,
-    SlotSet, Stamp, StateMachine, Up, WriteOp, message,
+    PageId, Part, Participant, Peer, Position, RIGHTS_SLOT, Refusal, Registration, SegmentId,
+    Share, Slot, SlotSet, Stamp, StateMachine, Up, WriteOp, message, rights_page,
 };
 use thorp_net::driver::{Driver, DriverConfig, Handle, ParentConfig, World};
-use thorp_net::{Address, Identity};
+use thorp_net::{Address, Identity, NodeRole};
 use thorp_server::Bytes;
 use thorp_testing::{MemberNode, create};
 
@@ -278,4 +281,140 @@ async fn one_name_takes_its_share_of_segments_and_space_and_no_more() {
     let (_, written) = anna.commit(page, Slot(1), create(b"dear carl")).await;
     assert!(is_committed(&written), "{written:?}");
     second.stop().await;
+}
+
+/// Changes the rights list of a segment.
+async fn restrict(member: &MemberNode, segment: SegmentId, list: &str) -> Outcome {
+    let op = write(list.as_bytes());
+    member.commit(rights_page(segment), RIGHTS_SLOT, op).await.1
+}
+
+/// A member with many segments took all that a home tells about readers: no other list could be restricted any more. Now it
+/// has its share, and anna restricts hers (rule R7, threat 18).
+#[tokio::test]
+async fn one_name_takes_its_share_of_the_readers_and_no_more() {
+    let village = Village::new();
+    let home = village.home().await;
+    let identity = village.identity_as(NodeRole::Operator, "olga");
+    let olga = MemberNode::start_here(identity, &home.address, home.home, 9).await;
+    let names: String = (0..200).map(|n| format!("read a{n}\n")).collect();
+    let mut list = String::from("admin mallory\n");
+    for group in 0..GROUPS_PER_LIST_MAX {
+        let segment = olga.open_or_create(&format!(".group/g{group}")).await;
+        let made = restrict(&olga, segment, &names).await;
+        assert!(is_committed(&made), "{made:?}");
+        list.push_str(&format!("read @g{group}\n"));
+    }
+    let identity = village.identity("mallory");
+    let mallory = MemberNode::start_here(identity, &home.address, home.home, 2).await;
+    let mut taken = 0;
+    let refused = loop {
+        let segment = mallory.open_or_create(&format!("m{taken}")).await;
+        match restrict(&mallory, segment, &list).await {
+            Outcome::Committed { .. } => taken += 1,
+            Outcome::Refused(refusal) => break refusal,
+        }
+        assert!(taken < 1_000, "it takes all of it");
+    };
+    assert_eq!(refused, Refusal::Share(Share::Readers));
+    let each = 8 * 200 * GROUPS_PER_LIST_MAX;
+    let half = READERS_BYTES_MAX / 2 / each;
+    assert!((half - 2..=half).contains(&taken), "{taken} of {half}");
+    let anna = village.member(&home.address, home.home, 1).await;
+    let segment = anna.open_or_create("letters").await;
+    let mine = list.replace("mallory", "anna");
+    let restricted = restrict(&anna, segment, &mine).await;
+    assert!(is_committed(&restricted), "{restricted:?}");
+    home.stop().await;
+}
+
+/// Watches segments as soon as its stream begins, and asks for something behind that.
+struct Watcher {
+    member: MemberId,
+    segments: std::ops::Range<u32>,
+    refused: usize,
+    is_done: bool,
+}
+
+impl StateMachine for Watcher {
+    type Command = Infallible;
+    type Action = Infallible;
+
+    fn handle(&mut self, _: Now, event: Event<Infallible>, outbox: &mut Outbox<Infallible>) {
+        let Event::Received {
+            edge,
+            message: Message::Down(message),
+        } = event
+        else {
+            return;
+        };
+        match message {
+            Down::Begin(message::Begin { home, epoch, .. }) => {
+                for segment in self.segments.clone().map(SegmentId) {
+                    let on = true;
+                    let watch = message::Watch {
+                        home,
+                        epoch,
+                        segment,
+                        on,
+                    };
+                    outbox.up(edge, Up::Watch(watch));
+                }
+                let call = CallId {
+                    member: self.member,
+                    number: 1,
+                };
+                let request = CallRequest::Watermark {
+                    at_least: Stamp::default(),
+                };
+                let call = message::Call {
+                    call,
+                    home,
+                    request,
+                };
+                outbox.up(edge, Up::Call(call));
+            }
+            Down::Unwatched(_) => self.refused += 1,
+            Down::CallResult(_) => self.is_done = true,
+            _ => {}
+        }
+    }
+
+    fn deadline(&self) -> Option<Millis> {
+        None
+    }
+}
+
+/// One name took all watches of a site, with a few processes. Now it has half of them, and anna watches what she wants
+/// (rule R7, threat 18).
+#[tokio::test]
+async fn one_name_takes_its_share_of_a_sites_watches_and_no_more() {
+    let village = Village::new();
+    let home = village.home().await;
+    let site = village.site(&home.address).await;
+    let most = WATCHES_PER_CHILD_MAX as u32;
+    let mut refused = Vec::new();
+    // All edges stay while the others watch.
+    let mut watchers = Vec::new();
+    for (process, name) in ["mallory", "mallory", "mallory", "mallory", "anna"]
+        .into_iter()
+        .enumerate()
+    {
+        let identity = village.identity(name);
+        let hello = identity.greeting(100 + process as u64);
+        let first = 1_000 * (process as u32 + 1);
+        let watcher = Watcher {
+            member: hello.node,
+            segments: first..first + most,
+            refused: 0,
+            is_done: false,
+        };
+        let watcher = join(identity, hello, &site.address, watcher);
+        let of = |watcher: &Watcher| watcher.is_done.then_some(watcher.refused as u32);
+        refused.push(found(&watcher, of).await);
+        watchers.push(watcher);
+    }
+    assert_eq!(refused, [0, 0, most, most, 0]);
+    site.stop().await;
+    home.stop().await;
 }
