@@ -8,12 +8,13 @@ mod common;
 
 use std::convert::Infallible;
 use std::future::pending;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use common::{Village, is_committed};
 use thorp_model::limits::{
-    GROUPS_PER_LIST_MAX, OVERFLOW_CHUNK_BYTES, READERS_BYTES_MAX, STAGE_PAGES_MAX,
-    WATCHES_PER_CHILD_MAX,
+    COMMITS_IN_FLIGHT_MAX, COMMITS_PER_NAME_MAX, GROUPS_PER_LIST_MAX, OVERFLOW_CHUNK_BYTES,
+    READERS_BYTES_MAX, STAGE_PAGES_MAX, WATCHES_PER_CHILD_MAX,
 };
 use thorp_model::{
     Blob, CallError, CallId, CallRequest, CallResponse, CommitId, CommitRequest, Down, Event,
@@ -23,8 +24,9 @@ use thorp_model::{
 };
 use thorp_net::driver::{Driver, DriverConfig, Handle, ParentConfig, World};
 use thorp_net::{Address, Identity, NodeRole};
+use thorp_protocol::{Home, Request, Response};
 use thorp_server::Bytes;
-use thorp_testing::{MemberNode, create};
+use thorp_testing::{HomeNode, HomeOptions, MemberNode, create};
 
 /// Registers, and asks the home to vote for a part that only reads. The second home of the
 /// transaction is not there.
@@ -417,4 +419,99 @@ async fn one_name_takes_its_share_of_a_sites_watches_and_no_more() {
     assert_eq!(refused, [0, 0, most, most, 0]);
     site.stop().await;
     home.stop().await;
+}
+
+/// A member that commits writes of one object, without waiting.
+fn commits(
+    member: &Arc<MemberNode>,
+    page: PageId,
+    count: usize,
+) -> Vec<tokio::task::JoinHandle<Outcome>> {
+    let commit = |_| {
+        let member = Arc::clone(member);
+        tokio::spawn(async move {
+            let slots = vec![(Slot(0), write(b"x"))];
+            let part = Part {
+                home: HomeOptions::default().id,
+                evidence: member.position(),
+                reads: Vec::new(),
+                writes: vec![PageWrites { page, slots }],
+            };
+            let request = Request::Commit {
+                parts: vec![part],
+                depends_on: Vec::new(),
+                after: Stamp::default(),
+                early: false,
+            };
+            match member.ask(request).await {
+                Response::Outcome(_, outcome, _) => outcome,
+                other => panic!("{other:?}"),
+            }
+        })
+    };
+    (0..count).map(commit).collect()
+}
+
+/// Each process of a name had a share of its own of what is under way. Now all of them have one: what is above is *busy*, and
+/// anna's commit is taken (rule R7, threat 18).
+#[tokio::test]
+async fn all_processes_of_a_name_have_one_share_of_what_is_under_way() {
+    let village = thorp_testing::Village::new();
+    let home = HomeNode::start_here(&village, HomeOptions::default()).await;
+    let start = |name: &str, process| {
+        let identity = village.identity_of(NodeRole::Member, name);
+        MemberNode::start_here(identity, home.address(), home.id(), process)
+    };
+    let anna = Arc::new(start("ann", 1).await);
+    let segment = anna.open_or_create("letters").await;
+    let page = anna.fresh_page(segment).await;
+    let (_, made) = anna.commit(page, Slot(0), create(b"x")).await;
+    assert!(is_committed(&made), "{made:?}");
+    let mut mallory = Vec::new();
+    for process in 0..=COMMITS_PER_NAME_MAX / COMMITS_IN_FLIGHT_MAX {
+        let member = Arc::new(start("mallory", 10 + process as u64).await);
+        let registered = member.call(CallRequest::Register(None)).await;
+        assert!(registered.is_ok(), "{registered:?}");
+        mallory.push(member);
+    }
+
+    home.hold_disk();
+    let flood = mallory.iter();
+    let flood: Vec<_> = flood
+        .flat_map(|member| commits(member, page, COMMITS_IN_FLIGHT_MAX))
+        .collect();
+    let size = |of: &'static str| {
+        let sizes = home.handle().inspect(|home: &Home| home.sizes());
+        async move {
+            let sizes = sizes.await.unwrap();
+            let found = sizes.into_iter().find(|(name, _)| *name == of);
+            found.unwrap().1
+        }
+    };
+    let until = Instant::now() + Duration::from_secs(30);
+    while size("commits_of_a_name").await < COMMITS_PER_NAME_MAX {
+        assert!(Instant::now() < until, "the flood does not come");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let before = size("pending").await;
+    let annas = commits(&anna, page, 1).remove(0);
+    while size("pending").await <= before {
+        assert!(Instant::now() < until, "her commit is not taken");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(size("commits_of_a_name").await, COMMITS_PER_NAME_MAX);
+    home.release_disk();
+    let annas = annas.await.unwrap();
+    assert!(is_committed(&annas), "{annas:?}");
+    let mut refused = 0;
+    for ended in flood {
+        match ended.await.unwrap() {
+            Outcome::Committed { .. } => {}
+            other => {
+                assert_eq!(other, Outcome::Refused(Refusal::busy()));
+                refused += 1;
+            }
+        }
+    }
+    assert_eq!(refused, COMMITS_IN_FLIGHT_MAX);
 }
