@@ -322,7 +322,8 @@ fn print_failure(story: &Story, bug: Option<Bug>) {
 /// `ContentBelieved` needs a member that writes two contents under one id. The rogue writes nothing, because checkers know
 /// only what programs wrote. `ParkedNotChecked` needs a right that is lost while a commit waits for its page.
 /// `OldDelegationTaken` needs a site that keeps what a member signed, and the rogue has no members. `OthersForgotten` needs more
-/// registrations than a home remembers, and nobody can make them up any more.
+/// registrations than a home remembers, and nobody can make them up any more. The bugs of shares let one name take what others may have (rule R7):
+/// nothing that a program reads is wrong then, and no table is longer than it may be.
 const STORIES_ONLY: &[Bug] = &[
     Bug::WordFromBehindPassed,
     Bug::StruckSaidSame,

@@ -5,7 +5,7 @@ use crate::edge::downstream::Children;
 use crate::home::Outbox;
 use crate::home::admission::Admission;
 use crate::home::commit::parking::Parking;
-use crate::home::usage::NameLimits;
+use crate::home::name_limits::NameLimits;
 use thorp_model::limits::{CALLS_UNDER_WAY_MAX, COMMITS_UNDER_WAY_MAX};
 use thorp_model::planted::Bug;
 use thorp_model::{EdgeId, NameId, Note, planted};

@@ -2,7 +2,7 @@
 
 use crate::edge::downstream::ChildLimits;
 use crate::edge::liveness::AliveLimits;
-use crate::home::usage::NameLimits;
+use crate::home::name_limits::NameLimits;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;

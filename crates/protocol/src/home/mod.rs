@@ -16,6 +16,7 @@
 //! | `two_phase` | votes and their locks, decisions, the inquiry at other homes |
 //! | `pages` | images and the MOB, installation, removal, quarantine, waiters |
 //! | `audit` | what is recorded about rights (rule R8) |
+//! | `lists` | where rights lists are among changes |
 //! | `rights` | who may do what in each segment (rules R3 and R4) |
 //! | `usage` | what each name has of segments, page numbers and space (rule R7) |
 //! | `outcomes` | outcomes and registrations: exactly once (rule 11) |
@@ -37,7 +38,9 @@ mod drift;
 mod groups;
 mod housekeeping;
 mod interface;
+mod lists;
 pub(crate) mod log;
+mod name_limits;
 mod outcomes;
 mod pages;
 mod registrars;
@@ -56,8 +59,8 @@ mod usage;
 
 pub use crate::home::config::HomeConfig;
 pub use crate::home::drift::ClockDrift;
+pub use crate::home::name_limits::NameLimits;
 pub use crate::home::two_phase::inquiry::Doubts;
-pub use crate::home::usage::NameLimits;
 pub use interface::{HomeAction, HomeCommand, LoadResult};
 
 use crate::edge::delegation;

@@ -3,15 +3,16 @@
 use crate::edge::shares::Shares;
 use crate::home::commit::refusal::NotNow;
 use crate::home::groups::{self, Groups};
+use crate::home::lists::{is_list_page, list_in, list_of};
 use crate::home::segments::Segments;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use thorp_model::planted::Bug;
 use thorp_model::records::RightsRecord;
 use thorp_model::{
-    Access, Blob, CallError, InvalidCommit, NameId, NewValue, ObjectId, Op, PageChange, PageId,
-    PageSlots, Part, Principal, RIGHTS_SLOT, Readers, Refusal, Right, RightsList, SegmentId, Share,
-    SlotChange, SlotSet, Table, WriteOp, planted, records, rights_page,
+    Access, CallError, InvalidCommit, NameId, ObjectId, Op, PageId, Part, Principal, RIGHTS_SLOT,
+    Readers, Refusal, Right, RightsList, SegmentId, Share, SlotChange, SlotSet, Table, WriteOp,
+    planted, records,
 };
 
 /// The rights list of each segment, at the accepted tip of the log.
@@ -398,53 +399,13 @@ impl From<InvalidCommit> for Denied {
     }
 }
 
-fn is_list_page(page: PageId) -> bool {
-    page == rights_page(page.segment)
-}
-
-/// The list that an operation leaves: whole, and right.
-fn list_of(op: &WriteOp) -> Option<&Blob> {
-    let (WriteOp::Create { value, .. } | WriteOp::Write { value, .. }) = op else {
-        return None;
-    };
-    match value {
-        NewValue::Inline(bytes) => RightsList::parse(bytes.bytes()).ok().map(|_| bytes),
-        NewValue::Staged(_) => None,
-    }
-}
-
-fn list_in(object: ObjectId, change: &SlotChange) -> Option<&Blob> {
-    match change {
-        SlotChange::Value { bytes, .. }
-            if object.slot == RIGHTS_SLOT && is_list_page(object.page) =>
-        {
-            Some(bytes)
-        }
-        _ => None,
-    }
-}
-
-/// The segments whose lists are among these changes.
-pub(super) fn lists_in(changes: &[PageChange]) -> BTreeSet<SegmentId> {
-    let lists = changes.iter().filter(|change| is_list_page(change.page));
-    let slots = lists.filter_map(|change| match &change.slots {
-        PageSlots::Some(slots) => Some((change.page, slots)),
-        PageSlots::Whole => None,
-    });
-    let all = slots.flat_map(|(page, slots)| slots.iter().map(move |of| (page, of)));
-    let changed = all.filter_map(|(page, (slot, change))| {
-        list_in(ObjectId { page, slot: *slot }, change).map(|_| page.segment)
-    });
-    changed.collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use alloc::string::ToString;
     use thorp_model::limits::READERS_BYTES_MAX;
     use thorp_model::records::SegmentRecord;
-    use thorp_model::{Generation, PageNo, Xoshiro256};
+    use thorp_model::{Generation, PageNo, Xoshiro256, rights_page};
 
     const STAFF: SegmentId = SegmentId(1);
     const PLANS: SegmentId = SegmentId(2);

@@ -8,11 +8,12 @@ use crate::home::commit::changes::Changes;
 use crate::home::commit::effects::Effects;
 use crate::home::commit::refusal::note_of;
 use crate::home::commit::validate::Validator;
+use crate::home::lists::lists_in;
 use crate::home::log::Log;
 use crate::home::log::queue::{OnDurable, Reached};
 use crate::home::outcomes::Outcomes;
 use crate::home::pages::store::Pages;
-use crate::home::rights::{self, Rights};
+use crate::home::rights::Rights;
 use crate::home::segments::Segments;
 use crate::home::staging::{Staging, is_not_named_yet};
 use crate::home::two_phase::locks::Locks;
@@ -201,7 +202,7 @@ impl Tables {
         } else {
             Purpose::NewData
         };
-        let lists = rights::lists_in(&record.changes);
+        let lists = lists_in(&record.changes);
         let readers = self.rights.readers_after(&lists, removed);
         let pages = record.changes.iter().map(|change| change.page);
         let image_bytes = pages.map(|page| self.pages.tip_bytes(page)).sum();
@@ -258,7 +259,7 @@ impl Tables {
 
     /// A commit changed rights lists: that is recorded (rule R8).
     fn audit_lists(&mut self, changes: &[PageChange], who: NameId) {
-        for segment in rights::lists_in(changes) {
+        for segment in lists_in(changes) {
             let occasion = Occasion {
                 event: AuditEvent::RightsChanged,
                 who,

@@ -2,50 +2,16 @@
 
 use crate::edge::shares::Shares;
 use crate::home::Outbox;
+use crate::home::name_limits::NameLimits;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use thorp_model::limits::{
-    CALLS_PER_NAME_MAX, COMMITS_PER_NAME_MAX, FETCHES_PER_NAME_MAX, PAGE_BYTES,
-    PAGE_NUMBERS_PER_NAME_MAX, SEGMENT_IDS_MAX, SEGMENTS_MAX, SEGMENTS_PER_NAME_MAX,
-    STORE_PERCENT_PER_NAME_MAX, USAGE_NAMES_MAX, USAGE_NUMBERS_UNSAVED_MAX,
+    PAGE_BYTES, SEGMENT_IDS_MAX, SEGMENTS_MAX, USAGE_NAMES_MAX, USAGE_NUMBERS_UNSAVED_MAX,
     USAGE_PAGES_UNSAVED_MAX,
 };
 use thorp_model::planted::Bug;
 use thorp_model::records::{MadeRecord, UsageRecord, Used};
 use thorp_model::{CallError, NameId, Note, Op, PageNo, SegmentId, Share, Table, planted, records};
-
-/// How much each name may have of a home, beside that it has no more than it leaves free (rule R7).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct NameLimits {
-    /// Segments that it made and that are there.
-    pub segments_max: usize,
-    /// Page numbers that it is given of each segment: of those for objects, and of those for overflow pages.
-    pub page_numbers_max: u32,
-    /// What it has stored, of that and the free space of the store together, in percent. With 100 it may fill the store.
-    pub store_percent_max: u8,
-    /// What it has stored, in bytes.
-    pub store_bytes_max: u64,
-    /// Commits that all of its processes have under way.
-    pub commits_max: usize,
-    /// Calls that all of its processes have under way.
-    pub calls_max: usize,
-    /// Pages that all of its processes wait for, without those that sites ask for.
-    pub fetches_max: usize,
-}
-
-impl Default for NameLimits {
-    fn default() -> Self {
-        NameLimits {
-            segments_max: SEGMENTS_PER_NAME_MAX,
-            page_numbers_max: PAGE_NUMBERS_PER_NAME_MAX,
-            store_percent_max: STORE_PERCENT_PER_NAME_MAX,
-            store_bytes_max: u64::MAX,
-            commits_max: COMMITS_PER_NAME_MAX,
-            calls_max: CALLS_PER_NAME_MAX,
-            fetches_max: FETCHES_PER_NAME_MAX,
-        }
-    }
-}
 
 /// What each name has used.
 ///
