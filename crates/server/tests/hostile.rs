@@ -19,8 +19,8 @@ use thorp_model::limits::{
 use thorp_model::{
     Blob, CallError, CallId, CallRequest, CallResponse, CommitId, CommitRequest, Down, Event,
     Generation, HomeId, InvalidCommit, MemberId, Message, Millis, NewValue, Now, Outbox, Outcome,
-    PageId, Part, Participant, Peer, Position, RIGHTS_SLOT, Refusal, Registration, SegmentId,
-    Share, Slot, SlotSet, Stamp, StateMachine, Up, WriteOp, message, rights_page,
+    PageId, PageWrites, Part, Participant, Peer, Position, RIGHTS_SLOT, Refusal, Registration,
+    SegmentId, Share, Slot, SlotSet, Stamp, StateMachine, Up, WriteOp, message, rights_page,
 };
 use thorp_net::driver::{Driver, DriverConfig, Handle, ParentConfig, World};
 use thorp_net::{Address, Identity, NodeRole};
