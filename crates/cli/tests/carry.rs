@@ -84,13 +84,31 @@ fn refusal(told: Down) -> Option<FetchRefusal> {
     }
 }
 
-/// Asks for a page, and passes over the steps that come before the answer.
-fn fetched(site: &mut Intruder, page: PageId) -> Option<FetchRefusal> {
-    let mut told = site.fetch(page, false);
+/// The answer to what a site asked: this passes over the steps that come before it.
+fn answer(site: &mut Intruder, mut told: Down) -> Down {
     while matches!(told, Down::Step(_)) {
         told = site.hear();
     }
-    refusal(told)
+    told
+}
+
+/// What a site hears next while it may not carry a page. Steps may come first: they bring nothing of the page.
+fn answer_without(site: &mut Intruder, page: PageId, mut told: Down) -> Down {
+    while let Down::Step(step) = &told {
+        assert!(step.changes.iter().all(|change| change.page != page));
+        told = site.hear();
+    }
+    told
+}
+
+fn hear_without(site: &mut Intruder, page: PageId) -> Down {
+    let told = site.hear();
+    answer_without(site, page, told)
+}
+
+fn fetched(site: &mut Intruder, page: PageId) -> Option<FetchRefusal> {
+    let told = site.fetch(page, false);
+    refusal(answer(site, told))
 }
 
 fn eventually_fetched(site: &mut Intruder, page: PageId, expected: Option<FetchRefusal>) {
@@ -102,7 +120,8 @@ fn eventually_fetched(site: &mut Intruder, page: PageId, expected: Option<FetchR
 /// A site asks for a page, watches the segment, and says that it has the page.
 fn gets_nothing(site: &mut Intruder, page: PageId) {
     for peers in [false, true] {
-        let refused = refusal(site.fetch(page, peers));
+        let told = site.fetch(page, peers);
+        let refused = refusal(answer_without(site, page, told));
         assert_eq!(refused, Some(FetchRefusal::NotCarried));
     }
     site.send(Up::Fetch(message::Fetch {
@@ -114,14 +133,15 @@ fn gets_nothing(site: &mut Intruder, page: PageId) {
         ahead: true,
         updates: 3,
     }));
-    assert_eq!(refusal(site.hear()), Some(FetchRefusal::NotCarried));
+    let refused = refusal(hear_without(site, page));
+    assert_eq!(refused, Some(FetchRefusal::NotCarried));
     site.send(Up::Watch(message::Watch {
         home: site.home,
         epoch: site.epoch,
         segment: page.segment,
         on: true,
     }));
-    assert!(matches!(site.hear(), Down::Unwatched(_)));
+    assert!(matches!(hear_without(site, page), Down::Unwatched(_)));
     site.send(Up::Report(message::Report {
         home: site.home,
         epoch: site.epoch,
@@ -132,7 +152,7 @@ fn gets_nothing(site: &mut Intruder, page: PageId) {
             complete: true,
         }],
     }));
-    match site.hear() {
+    match hear_without(site, page) {
         Down::Resynchronised(answer) => assert_eq!(answer.changed, [page]),
         other => panic!("{other:?}"),
     }

@@ -37,7 +37,7 @@ fn a_full_volume_stops_commits_and_no_reads() {
     let Some(volume) = Volume::mount("256m") else {
         return;
     };
-    let home = thorp().home(volume.path());
+    let home = home_for_one_name(volume.path(), &[]);
     let member = join(&home, "writer");
     let mut shop = Shop::open(&member);
     shop.fill(&member, 5);
@@ -79,7 +79,15 @@ fn a_limit_stops_commits_and_no_reads() {
 }
 
 fn home_with_limit(dir: &Path, limit: &str) -> HomeProcess {
-    thorp().home_with(dir, &["--limit-bytes", limit])
+    home_for_one_name(dir, &["--limit-bytes", limit])
+}
+
+/// A home that one name may fill (rule R7).
+fn home_for_one_name(dir: &Path, flags: &[&str]) -> HomeProcess {
+    let file = dir.join("one-name.toml");
+    fs::write(&file, "[shares]\nstore_percent_max = 100\n").unwrap();
+    let config = ["--config", file.to_str().unwrap()];
+    thorp().home_with(dir, &[&config, flags].concat())
 }
 
 fn join(home: &HomeProcess, name: &str) -> Member {

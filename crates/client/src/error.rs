@@ -226,7 +226,7 @@ impl From<CallError> for Error {
                     retry_after: BUSY_RETRY,
                 }
             }
-            CallError::Full => ErrorKind::Full,
+            CallError::Full | CallError::Share(_) => ErrorKind::Full,
             CallError::NoRight { .. } => ErrorKind::NoRight,
         };
         Self::new(kind, error.to_string())
@@ -248,7 +248,7 @@ impl From<Refusal> for Error {
             Refusal::NotDelegated(_) => ErrorKind::Busy {
                 retry_after: BUSY_RETRY,
             },
-            Refusal::Full => ErrorKind::Full,
+            Refusal::Full | Refusal::Share(_) => ErrorKind::Full,
             Refusal::Forgotten | Refusal::Lost => ErrorKind::OutcomeLost,
             Refusal::WentBack => ErrorKind::HomeWentBack,
             Refusal::NoRight { .. } => ErrorKind::NoRight,

@@ -391,25 +391,29 @@ fn a_watch_that_nobody_can_keep_says_so() {
         let config = config.identity_of(village.identity());
         Member::join(config.name("neighbour")).unwrap()
     };
-    let (anna, bert) = (at_site(), at_site());
+    let (anna, bert, carl) = (at_site(), at_site(), at_site());
     let most = thorp_model::limits::WATCHES_PER_CHILD_MAX;
+    // All three have one name, which has half of what the site may watch (rule R7).
+    assert_eq!(2 * most, thorp_model::limits::WATCHES_PER_SITE_MAX / 2);
     let shops = |member: &Member, from: usize, to: usize| -> Vec<Segment> {
         let names = (from..to).map(|n| format!("thorp://alps/shop{n}"));
         names
             .map(|name| member.open_or_create(&name).unwrap())
             .collect()
     };
-    let of_anna = shops(&anna, 0, most - 1);
+    let of_anna = shops(&anna, 0, most);
     let mut watches: Vec<_> = of_anna.iter().map(|shop| shop.watch().unwrap()).collect();
-    // For the site all members together are one child of the home: it has room for one more.
-    let of_bert = shops(&bert, most - 1, most + 1);
-    let mut first = of_bert[0].watch().unwrap();
-    let refused = of_bert[1].watch().unwrap_err();
+    let of_bert = shops(&bert, most, 2 * most - 1);
+    let _more: Vec<_> = of_bert.iter().map(|shop| shop.watch().unwrap()).collect();
+    // The name may watch one segment more.
+    let of_carl = shops(&carl, 2 * most - 1, 2 * most + 1);
+    let mut first = of_carl[0].watch().unwrap();
+    let refused = of_carl[1].watch().unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::TooLarge);
     // The others go on, and room that is made can be had.
     assert_eq!(first.next(Duration::from_millis(10)).unwrap(), None);
     watches.pop();
-    eventually("there is room", || of_bert[1].watch().is_ok());
+    eventually("there is room", || of_carl[1].watch().is_ok());
     anna.transact(|tx| tx.create(&of_anna[0], "x")).unwrap();
     assert!(watches[0].next(LONG).unwrap().is_some());
 }

@@ -39,6 +39,7 @@ mod random;
 mod receipt;
 pub mod records;
 mod rights;
+mod share;
 mod slots;
 pub mod snapshot;
 mod storage;
@@ -73,4 +74,5 @@ pub use rights::{
     Access, DamagedRights, NoRightWord, NoSubject, Principal, RIGHTS_SLOT, Readers, Right,
     RightsList, Subject, rights_page,
 };
+pub use share::Share;
 pub use storage::{Batch, Engine, Mark, Op, Purpose, Reader, Scan, StorageError, Table};

@@ -94,6 +94,31 @@ pub const SEGMENTS_MAX: usize = 65_536;
 pub const CLAIMS_MAX: usize = 256;
 /// Claims of one home that a site has passed up and that wait for the home's word (rule R9).
 pub const CLAIMS_PASSED_MAX: usize = 65_536;
+
+/// Segments that one name has made and that are there (rule R7). It also has no more than it leaves free.
+pub const SEGMENTS_PER_NAME_MAX: usize = SEGMENTS_MAX / 2;
+
+/// Ids of segments that one incarnation of a home gives: 20 bits, below those of the next one (rule R9).
+pub const SEGMENT_IDS_MAX: u32 = 1 << 20;
+
+/// Page numbers of a segment that one name is given: of those for objects, and of those for overflow pages (rule R7). It
+/// also has no more than it leaves.
+pub const PAGE_NUMBERS_PER_NAME_MAX: u32 = 1 << 30;
+
+/// What a name may have of its own pages and the free space of the store together, in percent (rule R7): with 50 it has no
+/// more than it leaves free.
+pub const STORE_PERCENT_PER_NAME_MAX: u8 = 50;
+
+/// Names of which a home knows what they have used of one segment; what others have used counts as that of one.
+pub const USAGE_NAMES_MAX: usize = 64;
+
+/// A home stores what a name has used of a segment when so many more pages, 64 KiB, are there because of it, or gone. A
+/// restart forgets less than that.
+pub const USAGE_PAGES_UNSAVED_MAX: u32 = 8;
+
+/// Or so many more page numbers were given to it.
+pub const USAGE_NUMBERS_UNSAVED_MAX: u32 = 65_536;
+
 /// Lives that a home knows of its own history (rule R9). A claim that rests on an older one makes its child forget.
 pub const LIVES_MAX: usize = 1_024;
 /// The last incarnation of a home: 12 bits (rule R9).
@@ -327,8 +352,30 @@ pub const SITE_PAGE_OVERHEAD_BYTES: usize = 128;
 /// Bytes of page images that a member keeps in memory, if not told otherwise.
 pub const MEMBER_CACHE_BYTES: usize = 256 << 20;
 
-/// Segments that one child watches.
+/// Segments of one home that a member watches.
 pub const WATCHES_PER_CHILD_MAX: usize = 256;
+
+/// Segments of one home that a site watches for all below it. None of their names watches more of them than it leaves free
+/// (rule R7).
+pub const WATCHES_PER_SITE_MAX: usize = 4 * WATCHES_PER_CHILD_MAX;
+
+/// Commits of all names that are under way at one node. No name has more of them than it leaves free (rule R7).
+pub const COMMITS_UNDER_WAY_MAX: usize = CHILDREN_MAX * COMMITS_IN_FLIGHT_MAX;
+
+/// Commits of one name, by all of its processes: those of 16.
+pub const COMMITS_PER_NAME_MAX: usize = 16 * COMMITS_IN_FLIGHT_MAX;
+
+/// As [`COMMITS_UNDER_WAY_MAX`], of calls.
+pub const CALLS_UNDER_WAY_MAX: usize = CHILDREN_MAX * CALLS_PER_CHILD_MAX;
+
+/// As [`COMMITS_PER_NAME_MAX`], of calls.
+pub const CALLS_PER_NAME_MAX: usize = 16 * CALLS_PER_CHILD_MAX;
+
+/// As [`COMMITS_UNDER_WAY_MAX`], of pages that members wait for.
+pub const FETCHES_UNDER_WAY_MAX: usize = CHILDREN_MAX * FETCHES_PER_CHILD_MAX;
+
+/// As [`COMMITS_PER_NAME_MAX`], of pages that members wait for.
+pub const FETCHES_PER_NAME_MAX: usize = 16 * FETCHES_PER_CHILD_MAX;
 
 /// Values that one member has staged and not committed.
 pub const STAGED_PER_MEMBER_MAX: usize = 64;

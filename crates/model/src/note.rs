@@ -232,6 +232,8 @@ notes! {
     ChildCutOff,
     /// Rule 15: a request of a child was refused at its limit.
     ChildLimited,
+    /// Rule R7: something was refused to a name that has its share.
+    NameLimited,
     /// Rule R2: a request was dropped: its member has not signed that it may come this way.
     NotDelegated,
     /// Rule R2: a delegation was not taken.

@@ -83,6 +83,18 @@ bugs! {
     SettlementNotLogged,
     /// Rule R7: a member goes on showing what is known to be committed, though an operator refused it.
     SettledStaysShown,
+    /// Rule R7: a name makes as many segments as the home has places for.
+    SegmentsNotShared,
+    /// Rule R7: a name fills the whole store.
+    SpaceNotShared,
+    /// Rule R7: a name gets as many page numbers of a segment as there are.
+    NumbersNotShared,
+    /// Rule R7: the segments of one name take all that a home tells about readers.
+    ReadersNotShared,
+    /// Rule R7: one child takes all watches of a site.
+    WatchesNotShared,
+    /// Rule R7: each process of a name has a share of its own of what is under way.
+    ProcessesNotCounted,
     /// Rule 10: what a vote read and wrote is not locked.
     VoteNotLocked,
     /// Rules 3 and 10: what a vote will write is moved for another commit.

@@ -12,8 +12,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// The version of these records. A home refuses to open later ones; version 1
-/// had nothing set aside, version 2 had no rights lists, version 3 had no delegations.
-pub const FORMAT_VERSION: u32 = 4;
+/// had nothing set aside, version 2 had no rights lists, version 3 had no delegations, version 4 had no shares of names.
+pub const FORMAT_VERSION: u32 = 5;
 
 /// Whether this program can go on from records of a version.
 pub fn is_known_format(format: u32) -> bool {
@@ -97,6 +97,52 @@ pub struct SegmentRecord {
 pub struct RightsRecord {
     /// The object's bytes.
     pub list: Blob,
+}
+
+/// Who made a segment, and what each name has used of it: `meta/usage/ID` (rule R7). A segment from before format 5 has
+/// none until somebody uses more of it: nobody is known to have made it, or to have written what was there.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct UsageRecord {
+    /// Who made the segment. None: the home itself, an operator, or a program from before format 5.
+    pub maker: Option<NameId>,
+    /// What names have used, ascending.
+    pub names: Vec<(NameId, Used)>,
+    /// What all other names have used.
+    pub others: Used,
+}
+
+/// What a name has used of a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Used {
+    /// Pages that are there because of it.
+    pub pages: u32,
+    /// Numbers of pages for objects that it was granted.
+    pub granted: u32,
+    /// Numbers of overflow pages that it was given.
+    pub overflow: u32,
+}
+
+impl Used {
+    /// Adds what another has used.
+    pub fn add(&mut self, other: Used) {
+        self.pages = self.pages.saturating_add(other.pages);
+        self.granted = self.granted.saturating_add(other.granted);
+        self.overflow = self.overflow.saturating_add(other.overflow);
+    }
+
+    /// Pages and numbers together, to tell who has used the least.
+    pub fn sum(self) -> u64 {
+        u64::from(self.pages) + u64::from(self.granted) + u64::from(self.overflow)
+    }
+}
+
+/// How many segments a name has made, also those that are gone: `meta/made/NAME` (rule R7).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct MadeRecord {
+    /// The last one: its id names the incarnation in which they were counted.
+    pub last: SegmentId,
+    /// How many, in that incarnation.
+    pub count: u32,
 }
 
 /// Where the audit of a home is: `meta/audit` (rule R8).
@@ -196,6 +242,13 @@ pub struct StagedRecord {
     pub have: u32,
 }
 
+impl StagedRecord {
+    /// How many of its pages are not there yet.
+    pub fn to_come(&self) -> u32 {
+        self.overflow.pages.saturating_sub(self.have)
+    }
+}
+
 /// One change of one page, above its installed image.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Modified {
@@ -227,6 +280,8 @@ pub const CLOCK_KEY: &[u8] = b"clock";
 pub const INSTALLED_KEY: &[u8] = b"installed";
 const SEGMENT_PREFIX: &[u8] = b"segment/";
 const RIGHTS_PREFIX: &[u8] = b"rights/";
+const USAGE_PREFIX: &[u8] = b"usage/";
+const MADE_PREFIX: &[u8] = b"made/";
 const MEMBER_PREFIX: &[u8] = b"member/";
 const CARRIER_PREFIX: &[u8] = b"carrier/";
 const DELEGATION_PREFIX: &[u8] = b"delegation/";
@@ -263,6 +318,38 @@ pub fn rights_range() -> (Vec<u8>, Vec<u8>) {
 pub fn rights_of(key: &[u8]) -> Option<SegmentId> {
     let id = key.strip_prefix(RIGHTS_PREFIX)?;
     Some(SegmentId(u32::from_be_bytes(id.try_into().ok()?)))
+}
+
+/// The key of what names have used of a segment.
+pub fn usage_key(segment: SegmentId) -> Vec<u8> {
+    [USAGE_PREFIX, &segment.0.to_be_bytes()].concat()
+}
+
+/// The range of what names have used of all segments.
+pub fn usage_range() -> (Vec<u8>, Vec<u8>) {
+    (USAGE_PREFIX.to_vec(), b"usage0".to_vec())
+}
+
+/// The segment of such a key.
+pub fn usage_of(key: &[u8]) -> Option<SegmentId> {
+    let id = key.strip_prefix(USAGE_PREFIX)?;
+    Some(SegmentId(u32::from_be_bytes(id.try_into().ok()?)))
+}
+
+/// The key of how many segments a name has made.
+pub fn made_key(name: NameId) -> Vec<u8> {
+    [MADE_PREFIX, &name.0.to_be_bytes()].concat()
+}
+
+/// The range of all such keys.
+pub fn made_range() -> (Vec<u8>, Vec<u8>) {
+    (MADE_PREFIX.to_vec(), b"made0".to_vec())
+}
+
+/// The name of such a key.
+pub fn made_by(key: &[u8]) -> Option<NameId> {
+    let id = key.strip_prefix(MADE_PREFIX)?;
+    Some(NameId(u64::from_be_bytes(id.try_into().ok()?)))
 }
 
 /// The key of who brought a member.

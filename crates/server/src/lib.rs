@@ -22,9 +22,9 @@ mod status;
 
 pub use config::{
     Bytes, BytesError, ChildDelay, ConfigError, HOME_HTTP_PORT, HOME_PORT, HomeConfigFile,
-    HomeLimits, HttpAt, HttpFor, LinkLimits, LogConfig, LogFormat, OtherHome, ParentEntry,
-    ROOM_LOW_MAX, ROOM_LOW_MIN, SITE_HTTP_PORT, SITE_PORT, SiteConfigFile, SiteLimits, StoreConfig,
-    THREADS_MAX,
+    HomeLimits, HttpAt, HttpFor, LinkLimits, LogConfig, LogFormat, NameShares, OtherHome,
+    ParentEntry, ROOM_LOW_MAX, ROOM_LOW_MIN, SITE_HTTP_PORT, SITE_PORT, SiteConfigFile, SiteLimits,
+    StoreConfig, THREADS_MAX,
 };
 pub use error::ServerError;
 pub use home::{HomeControl, HomeServer, home_in_store};

@@ -180,6 +180,8 @@ async fn without_room_commits_are_refused_reads_go_on_and_room_brings_them_back(
     let village = Village::new();
     let mut config = village.home_config();
     config.store.limit = Some(Bytes(200 << 10));
+    // One member fills it.
+    config.shares.store_percent_max = 100;
     let home = village.home_with(config).await.unwrap();
     let anna = village.member(&home.address, home.home, 1).await;
     let segment = anna.open_or_create("letters").await;

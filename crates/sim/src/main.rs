@@ -322,11 +322,13 @@ fn print_failure(story: &Story, bug: Option<Bug>) {
 /// `ContentBelieved` needs a member that writes two contents under one id. The rogue writes nothing, because checkers know
 /// only what programs wrote. `ParkedNotChecked` needs a right that is lost while a commit waits for its page.
 /// `OldDelegationTaken` needs a site that keeps what a member signed, and the rogue has no members. `OthersForgotten` needs more
-/// registrations than a home remembers, and nobody can make them up any more. `FullStoreKeepsRights` and `DoubtsNotCounted` change only whom
-/// a home refuses, which no checker calls wrong, and `RoomNotShared` needs a member that changes lists of its own on a full disk for long.
-/// registrations than a home remembers, and nobody can make them up any more.
+/// registrations than a home remembers, and nobody can make them up any more. `FullStoreKeepsRights` and `DoubtsNotCounted`
+/// change only whom a home refuses, which no checker calls wrong. `RoomNotShared` needs a member that changes lists of its
+/// own on a full disk for long.
 /// `AnybodySettles`, `SettlementNotLogged` and `SettledStaysShown` need an operator that ends a vote in doubt. No operator of
 /// a village does: what an operator ends may be right at one home only, and the checkers demand that it is right at all.
+/// The bugs of shares let one name take what others may have (rule R7): nothing that a program reads is wrong then, and no
+/// table is longer than it may be.
 const STORIES_ONLY: &[Bug] = &[
     Bug::WordFromBehindPassed,
     Bug::StruckSaidSame,
@@ -347,6 +349,12 @@ const STORIES_ONLY: &[Bug] = &[
     Bug::AnybodySettles,
     Bug::SettlementNotLogged,
     Bug::SettledStaysShown,
+    Bug::SegmentsNotShared,
+    Bug::SpaceNotShared,
+    Bug::NumbersNotShared,
+    Bug::ReadersNotShared,
+    Bug::WatchesNotShared,
+    Bug::ProcessesNotCounted,
 ];
 
 fn catch_all(only: Option<Bug>, first: u64, seeds_max: u64, jobs: u64) -> ExitCode {

@@ -187,6 +187,17 @@ fn render(config: &HomeConfigFile) -> String {
     toml.size("parked", limits.parked);
     toml.number("registrations_max", limits.registrations_max as u64);
     toml.number("outcomes_per_member", limits.outcomes_per_member);
+    let shares = &config.shares;
+    toml.table("[shares]");
+    toml.number("segments_max", shares.segments_max as u64);
+    toml.number("page_numbers_max", u64::from(shares.page_numbers_max));
+    toml.number("store_percent_max", u64::from(shares.store_percent_max));
+    if let Some(store) = shares.store {
+        toml.size("store", store);
+    }
+    toml.number("commits_max", shares.commits_max as u64);
+    toml.number("calls_max", shares.calls_max as u64);
+    toml.number("fetches_max", shares.fetches_max as u64);
     toml.link(&config.link, &config.child_delay);
     toml.0
 }
@@ -216,7 +227,11 @@ programs on this machine; and tells how others join. A further home of the villa
 made by `thorp invite NAME --role home` at the first (--identity); where transactions touch several homes, name each to the others (--other-home). SIGTERM and SIGINT shut it down in order.
 
 A home that cannot prove that its store has all that was acknowledged starts closed: it lets in operators
-only, also after restarts. So does a copy of a directory. --restored, --moved, and `thorp confirm` open it.";
+only, also after restarts. So does a copy of a directory. --restored, --moved, and `thorp confirm` open it.
+
+No name in a certificate takes more of the segments, of the store or of what is under way than it leaves free: a
+village of one name may fill half of the store. [shares] in the file of --config has the limits of a name, and
+--print-config shows them.";
 
 #[cfg(test)]
 mod tests {
@@ -230,6 +245,8 @@ mod tests {
         config.http_for = thorp_server::HttpFor::Operators;
         config.store.limit = Some(Bytes(12345));
         config.store.disk_reserve = Some(Bytes(1 << 30));
+        config.shares.store = Some(Bytes(5 << 30));
+        config.shares.segments_max = 77;
         config.other_home =
             others(&["dale=b:1", "fjord=c:2", "dale=d:3"].map(|t| t.parse().unwrap()));
         config.identity_dir = Some("/a \"quoted\" dir".into());

@@ -92,7 +92,9 @@ impl MemberHost {
                 self.shared.session.raise_floor(*stamp);
                 Ending::Committed
             }
-            Outcome::Refused(Refusal::Busy { .. } | Refusal::Full) => Ending::Aborted,
+            Outcome::Refused(Refusal::Busy { .. } | Refusal::Full | Refusal::Share(_)) => {
+                Ending::Aborted
+            }
             Outcome::Refused(Refusal::Forgotten | Refusal::Lost) => Ending::Unknown,
             Outcome::Refused(_) => Ending::Conflict,
         };

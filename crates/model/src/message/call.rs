@@ -6,6 +6,7 @@ use crate::ids::{CommitId, HomeId, MemberId, PageNo, Registration, SegmentId, St
 use crate::image::Overflow;
 use crate::message::Outcome;
 use crate::rights::Right;
+use crate::share::Share;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -252,6 +253,8 @@ pub enum CallError {
     Lost,
     /// The home keeps no vote for this commit, and no outcome of it.
     NoSuchVote,
+    /// The member's name has its share of a table (rule R7).
+    Share(Share),
 }
 
 impl fmt::Display for CallError {
@@ -259,6 +262,7 @@ impl fmt::Display for CallError {
         f.write_str(match self {
             CallError::NotDelegated(why) => return write!(f, "{why}"),
             CallError::Lost => "the home has gone back in time, and may have lost this",
+            CallError::Share(share) => return write!(f, "{share}"),
             CallError::NoSuchSegment => "there is no such segment, or this node may not read it",
             CallError::NoRight { right } => {
                 return write!(

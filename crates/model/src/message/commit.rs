@@ -8,6 +8,7 @@ use crate::ids::{
 };
 use crate::limits::{BUSY_RETRY_MS, PAGE_READ_BYTES, PARTICIPANTS_MAX, RIGHTS_BYTES_MAX};
 use crate::rights::Right;
+use crate::share::Share;
 use alloc::vec::Vec;
 use core::fmt;
 use serde::{Deserialize, Serialize};
@@ -126,7 +127,7 @@ pub enum Outcome {
     Refused(Refusal),
 }
 
-/// Which kind of refusal (rule 6). *Busy*, *full* and *not delegated* leave the id usable;
+/// Which kind of refusal (rule 6). *Busy*, *full*, *share* and *not delegated* leave the id usable;
 /// every other refusal ends it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Refusal {
@@ -170,6 +171,8 @@ pub enum Refusal {
     WentBack,
     /// The home has gone back in time, and does not know the commit: it may have ended in the history that is lost.
     Lost,
+    /// The member's name has its share of a table (rule R7). The id may be sent again when there is more.
+    Share(Share),
 }
 
 impl Refusal {
@@ -238,6 +241,7 @@ impl Refusal {
             Refusal::NotDelegated(_) => "not delegated",
             Refusal::WentBack => "gone back",
             Refusal::Lost => "lost",
+            Refusal::Share(_) => "share",
         }
     }
 
@@ -245,7 +249,7 @@ impl Refusal {
     pub fn leaves_id_usable(&self) -> bool {
         matches!(
             self,
-            Refusal::Busy { .. } | Refusal::Full | Refusal::NotDelegated(_)
+            Refusal::Busy { .. } | Refusal::Full | Refusal::NotDelegated(_) | Refusal::Share(_)
         )
     }
 }
@@ -276,6 +280,7 @@ impl fmt::Display for Refusal {
                 f,
                 "the home has gone back in time, and does not know whether it had committed this: look at the objects"
             ),
+            Refusal::Share(share) => write!(f, "{share}"),
             Refusal::BuiltOnRefused => write!(f, "a transaction that it builds on was refused"),
             Refusal::Unknown => write!(
                 f,

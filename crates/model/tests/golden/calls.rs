@@ -113,6 +113,7 @@ pub(crate) fn results() -> Vec<Result<CallResponse, CallError>> {
         },
         CallError::NotDelegated(NotDelegated::OtherSite),
         CallError::NoSuchVote,
+        CallError::Share(Share::Segments),
     ];
     let responses = responses.into_iter().map(Ok);
     responses.chain(errors.into_iter().map(Err)).collect()

@@ -468,6 +468,7 @@ pub(crate) fn refused() -> Vec<Refusal> {
         Refusal::NotDelegated(NotDelegated::Ended),
         Refusal::WentBack,
         Refusal::Lost,
+        Refusal::Share(Share::Space),
     ];
     refused.extend(invalid.map(|reason| Refusal::Invalid { reason }));
     refused

@@ -4,7 +4,7 @@ use crate::messages::{changes, commit, refused};
 use crate::values::{commit_id, image, member, overflow, page, stamp};
 use crate::{Sample, sample};
 use thorp_model::records::*;
-use thorp_model::{HomeId, Outcome, PageNo, Position, Registration, SegmentId};
+use thorp_model::{HomeId, NameId, Outcome, PageNo, Position, Registration, SegmentId};
 
 /// Samples of all records and keys.
 pub(crate) fn all() -> Vec<Sample> {
@@ -29,6 +29,8 @@ fn keys() -> Vec<Sample> {
         ("member", member_key(registration)),
         ("aside", quarantine_key(page())),
         ("vote", vote_key(registration, 77)),
+        ("usage", usage_key(SegmentId(17))),
+        ("made", made_key(NameId(300))),
         ("log", log_key(Position(5_000_000_000))),
         ("page", page_key(page())),
         ("pair", pair_key(registration, 77)),
@@ -77,6 +79,20 @@ fn records() -> Vec<Sample> {
         overflow: overflow(),
         have: 2,
     };
+    let used = Used {
+        pages: 130,
+        granted: 320,
+        overflow: 12,
+    };
+    let usage = UsageRecord {
+        maker: Some(NameId(300)),
+        names: vec![(NameId(300), used)],
+        others: Used::default(),
+    };
+    let made = MadeRecord {
+        last: SegmentId(17),
+        count: 3,
+    };
     let modified = changes().into_iter().map(|change| Modified {
         position,
         stamp,
@@ -101,6 +117,8 @@ fn records() -> Vec<Sample> {
         sample("record vote that ended", &ended),
         sample("record member", &MemberRecord { member: member() }),
         sample("record staged", &staged),
+        sample("record usage", &usage),
+        sample("record made", &made),
         sample("record aside", &aside),
     ]
 }

@@ -10,4 +10,5 @@ pub(crate) mod pending_writes;
 pub(crate) mod reply_routes;
 pub(crate) mod reports;
 pub(crate) mod send_window;
+pub(crate) mod shares;
 pub(crate) mod upstream;

@@ -2,15 +2,19 @@
 //! is joined to it; a redirector bounds it for those below.
 
 use crate::edge::admission::UnderWay;
+use crate::edge::shares::Shares;
 use crate::home::log::queue::OnDurable;
 use alloc::collections::{BTreeMap, BTreeSet};
-use thorp_model::{CommitId, EdgeId};
+use thorp_model::{CommitId, EdgeId, NameId};
 
 /// Commits and calls of each edge that wait for the disk. A site asks for all that are
 /// below it, and has limited each of them: only members are limited here.
 #[derive(Debug, Default)]
 pub(super) struct Admission {
     by_edge: BTreeMap<EdgeId, UnderWay>,
+    /// Commits and calls of each name, by whatever edge they came (rule R7).
+    commits: Shares<NameId>,
+    calls: Shares<NameId>,
     /// The outcomes that go down as soon as they may, and to whom.
     telling: BTreeSet<Reply>,
     /// The same of votes.
@@ -31,12 +35,18 @@ impl Admission {
         {
             *count += 1;
         }
+        if let Some((shares, name)) = self.shares(then) {
+            shares.take(Some(name), 1);
+        }
     }
 
     /// The answer went down.
     pub(super) fn end(&mut self, then: &OnDurable) {
         if let Some((replies, key)) = self.once(then) {
             replies.remove(&key);
+        }
+        if let Some((shares, name)) = self.shares(then) {
+            shares.give_back(Some(name), 1);
         }
         let Some(edge) = then.edge() else {
             return;
@@ -50,6 +60,33 @@ impl Admission {
         if *under_way == UnderWay::default() {
             self.by_edge.remove(&edge);
         }
+    }
+
+    /// The shares that an answer is part of, and the name of the member that waits for it.
+    fn shares(&mut self, then: &OnDurable) -> Option<(&mut Shares<NameId>, NameId)> {
+        match then {
+            OnDurable::Reach(reached) => {
+                let (_, commit) = reached.origin?;
+                Some((&mut self.commits, commit.member.name()))
+            }
+            OnDurable::Tell(_, commit, _) | OnDurable::Vote(_, commit, _) => {
+                Some((&mut self.commits, commit.member.name()))
+            }
+            OnDurable::Answer(_, call, _) | OnDurable::Watermark(_, call) => {
+                Some((&mut self.calls, call.member.name()))
+            }
+            OnDurable::NoPage(..) | OnDurable::Nothing => None,
+        }
+    }
+
+    /// The commits of each name that wait for the disk.
+    pub(super) fn commits(&self) -> &Shares<NameId> {
+        &self.commits
+    }
+
+    /// The calls of each name that do.
+    pub(super) fn calls(&self) -> &Shares<NameId> {
+        &self.calls
     }
 
     /// The answers that go down once, however often a child asks before they may.

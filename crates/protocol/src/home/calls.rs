@@ -4,7 +4,7 @@ use crate::home::Outbox;
 use crate::home::audit::Occasion;
 use crate::home::commit::effects::Effects;
 use crate::home::delegations::{Arrival, Delegated};
-use crate::home::founding::Founding;
+use crate::home::founding::{Founding, NewSegment};
 use crate::home::log::Log;
 use crate::home::log::queue::OnDurable;
 use crate::home::log::room::Demand;
@@ -13,15 +13,16 @@ use crate::home::pages::remove::Remover;
 use crate::home::registrars::{Newcomer, Place};
 use crate::home::rights::{CREATORS_PATH, is_operators_path};
 use crate::home::segments::is_path;
+use crate::home::stager::Stager;
 use crate::home::staging::Piece;
 use crate::home::tables::{Entry, Tables};
 use crate::home::two_phase::inquiry::Inquiry;
 use crate::home::two_phase::settlement::{Asker, Settlement};
+use crate::home::usage::{Numbers, limited};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use thorp_model::limits::STAGED_PER_MEMBER_MAX;
+use thorp_model::limits::EXTENT_PAGES;
 use thorp_model::planted::Bug;
-use thorp_model::records::StagedRecord;
 use thorp_model::{
     CallError, CallId, CallRequest, CallResponse, CommitId, Delegation, DelegationNo, EdgeId,
     MemberId, NameId, NotDelegated, Note, Now, Op, PageNo, Principal, Purpose, Registration, Right,
@@ -123,12 +124,14 @@ impl Calls<'_> {
                     index,
                     chunks: &chunks,
                 };
-                self.stage(now, who, &piece, outbox)
+                let judged = self.check(who, piece.segment, Right::Write);
+                let judged = judged.and_then(|()| self.writable());
+                judged.and_then(|()| self.stager().stage(now, who, &piece, outbox))
             }
             CallRequest::Unstage {
                 registration,
                 token,
-            } => self.unstage(registration, token, outbox),
+            } => self.stager().unstage(registration, token, outbox),
             CallRequest::Outcome {
                 commit,
                 registration,
@@ -153,6 +156,13 @@ impl Calls<'_> {
             self.tables.audit.note(occasion, 1);
         }
         judged
+    }
+
+    fn stager(&mut self) -> Stager<'_> {
+        Stager {
+            log: self.log,
+            tables: self.tables,
+        }
     }
 
     /// Whether a call that needs space may go on. A call that makes space needs none, and one that
@@ -388,14 +398,23 @@ impl Calls<'_> {
         outbox: &mut Outbox,
     ) -> Result<SegmentId, CallError> {
         self.check_creator(who, &path)?;
+        let maker = (!who.is_operator).then_some(who.name);
+        if let Some(name) = maker {
+            let (segments, last) = (self.tables.segments.len(), self.tables.next.segment);
+            let judged = self.tables.usage.check_segment(name, segments, last);
+            judged.map_err(|share| limited(share, outbox))?;
+        }
         let list = self.list_of_new(who, &path);
-        // Who may be in a group, or make segments, can be changed on a full store, too (rule R7).
-        let payer = is_operators_path(&path).then_some(who.name);
-        let mut founding = Founding {
-            log: self.log,
-            tables: self.tables,
+        let judged = self.tables.rights.check_new(maker, &list);
+        judged.map_err(|share| limited(share, outbox))?;
+        let new = NewSegment {
+            // Who may be in a group, or make segments, can be changed on a full store, too (rule R7).
+            payer: is_operators_path(&path).then_some(who.name),
+            path,
+            extent: PageNo(1),
+            maker,
         };
-        founding.found(now, (path, PageNo(1)), &list, payer, outbox)
+        self.founding().found(now, new, &list, outbox)
     }
 
     /// Whether somebody may make a segment at a path. Those that the home looks at itself are for operators. Elsewhere it
@@ -468,106 +487,23 @@ impl Calls<'_> {
     fn reserve(&mut self, who: Principal, segment: SegmentId, outbox: &mut Outbox) -> Called {
         self.check(who, segment, Right::Write)?;
         self.writable()?;
+        let numbers = (Numbers::Granted, EXTENT_PAGES);
+        let judged = self.tables.check_numbers((who.name, segment), numbers);
+        judged.map_err(|share| limited(share, outbox))?;
         let (first, pages) = self
             .tables
             .segments
             .grant(segment)
             .ok_or(CallError::TooMany)?;
-        let ops: Vec<Op> = self.tables.segments.put(segment).into_iter().collect();
+        let mut ops: Vec<Op> = self.tables.segments.put(segment).into_iter().collect();
+        let used = (who.name, segment);
+        ops.extend(
+            self.tables
+                .usage
+                .give_numbers(used, Numbers::Granted, pages),
+        );
         self.log
             .append_ops(Purpose::Housekeeping, ops, OnDurable::Nothing, outbox);
         Ok(CallResponse::Extent { first, pages })
-    }
-
-    // --- Large values (foundation 3) ---
-
-    fn stage(
-        &mut self,
-        now: Now,
-        who: Principal,
-        piece: &Piece<'_>,
-        outbox: &mut Outbox,
-    ) -> Called {
-        self.check(who, piece.segment, Right::Write)?;
-        self.writable()?;
-        let pages = piece.check()?;
-        // Its pages, and the records of the value and of the segment.
-        let bytes = piece.chunks.iter().map(|chunk| chunk.bytes().len()).sum();
-        if !self.log.fits(bytes, piece.chunks.len() + 2) {
-            return Err(CallError::Full);
-        }
-        let mut ops = Vec::new();
-        let mut staged = match self.tables.staging.get(piece.registration, piece.token) {
-            Some(staged) => staged,
-            // Page numbers are given only to what begins: they are never given again.
-            None if piece.index > 0 || piece.chunks.is_empty() => return Err(CallError::Invalid),
-            None if self
-                .tables
-                .staging
-                .has_ended(piece.registration, piece.token) =>
-            {
-                outbox.note(Note::StagedTooLate);
-                return Err(CallError::Invalid);
-            }
-            None => self.begin_stage(piece, pages, &mut ops)?,
-        };
-        let end = piece.index + piece.chunks.len() as u32;
-        if staged.overflow.bytes != piece.bytes || piece.index > staged.have {
-            return Err(CallError::Invalid);
-        }
-        if end > staged.have {
-            staged.have = end;
-            piece.put(&staged, &mut ops);
-            self.tables
-                .staging
-                .insert(piece.registration, piece.token, staged, now);
-            self.log
-                .append_ops(Purpose::NewData, ops, OnDurable::Nothing, outbox);
-            self.tables
-                .staging
-                .written_with(piece.registration, piece.token, self.log.last_mark());
-        }
-        Ok(CallResponse::Staged(staged.overflow))
-    }
-
-    fn begin_stage(
-        &mut self,
-        piece: &Piece<'_>,
-        pages: u32,
-        ops: &mut Vec<Op>,
-    ) -> Result<StagedRecord, CallError> {
-        if self.tables.staging.of(piece.registration).len() >= STAGED_PER_MEMBER_MAX {
-            return Err(CallError::TooMany);
-        }
-        let overflow = self
-            .tables
-            .segments
-            .give_overflow(piece.segment, piece.bytes, pages)
-            .ok_or(CallError::TooMany)?;
-        ops.extend(self.tables.segments.put(piece.segment));
-        Ok(StagedRecord {
-            segment: piece.segment,
-            overflow,
-            have: 0,
-        })
-    }
-
-    fn unstage(&mut self, registration: Registration, token: u64, outbox: &mut Outbox) -> Called {
-        let staged = self.tables.staging.get(registration, token);
-        if staged.is_some_and(|s| self.tables.votes.name_staged(registration, s.overflow)) {
-            return Err(CallError::Busy);
-        }
-        let mut ops = Vec::new();
-        self.tables
-            .staging
-            .drop_value(registration, token, &mut ops);
-        match ops.is_empty() {
-            // Its pieces may be on their way yet.
-            true => self.tables.staging.end(registration, token),
-            false => self
-                .log
-                .append_ops(Purpose::Housekeeping, ops, OnDurable::Nothing, outbox),
-        }
-        Ok(CallResponse::Unstaged)
     }
 }

@@ -3,6 +3,7 @@
 use crate::edge::downstream::ChildLimits;
 use crate::edge::liveness::AliveLimits;
 use crate::home::history::HomeHistory;
+use crate::home::name_limits::NameLimits;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -48,6 +49,10 @@ pub struct HomeConfig {
     pub staged_silent_ms_max: u64,
     /// How much is kept for each child.
     pub per_child: ChildLimits,
+    /// How much each name may have (rule R7).
+    pub per_name: NameLimits,
+    /// Bytes of what it tells a site about the readers of all segments (rule R4).
+    pub readers_bytes_max: usize,
     /// When a child is silent; none waits for ever.
     pub alive: Option<AliveLimits>,
     /// Log records trimmed by one batch, at least one.
@@ -82,6 +87,8 @@ impl HomeConfig {
             outcomes_per_member: limits::OUTCOMES_PER_MEMBER,
             staged_silent_ms_max: limits::STAGED_SILENT_MS_MAX,
             per_child: ChildLimits::default(),
+            per_name: NameLimits::default(),
+            readers_bytes_max: limits::READERS_BYTES_MAX,
             alive: Some(AliveLimits::default()),
             log_trim_max: limits::LOG_TRIM_MAX,
             pages_removed_max: limits::PAGES_REMOVED_MAX,

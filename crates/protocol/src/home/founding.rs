@@ -7,6 +7,7 @@ use crate::home::log::Log;
 use crate::home::log::room::{Bill, Demand, NOBODY};
 use crate::home::rights::{CREATORS_PATH, TEMPLATE_PATH};
 use crate::home::tables::{Entry, Tables};
+use crate::home::usage;
 use alloc::string::{String, ToString};
 use thorp_model::limits::SEGMENTS_MAX;
 use thorp_model::records::{AuditMark, SegmentRecord};
@@ -14,6 +15,30 @@ use thorp_model::{
     AUDIT_PAGES, AUDIT_PATH, AuditRecord, CallError, Generation, NameId, Now, PageNo, RIGHTS_SLOT,
     RightsList, SegmentId, Slot, SlotChange, StorageError, Table, records, rights_page,
 };
+
+/// A segment that is about to be made.
+#[derive(Debug)]
+pub(super) struct NewSegment {
+    pub(super) path: String,
+    /// Its pages below this one may hold objects at once.
+    pub(super) extent: PageNo,
+    /// The name that it counts for (rule R7). None: the home itself, or an operator.
+    pub(super) maker: Option<NameId>,
+    /// Whose room it takes from on a full store (rule R7). None: it is refused there.
+    pub(super) payer: Option<NameId>,
+}
+
+impl NewSegment {
+    /// The home itself makes it.
+    fn own(path: &str, extent: PageNo, payer: Option<NameId>) -> Self {
+        NewSegment {
+            path: String::from(path),
+            extent,
+            maker: None,
+            payer,
+        }
+    }
+}
 
 /// Makes segments, and writes the audit.
 #[derive(Debug)]
@@ -38,23 +63,28 @@ const RECORDS: Demand = Demand {
 };
 
 impl Founding<'_> {
-    /// A new segment whose first pages, up to a number, may hold objects at once. On a full store it takes from the room of
-    /// a payer (rule R7); without one it is refused.
+    /// A segment begins, with a list. Its maker's shares have been judged.
     pub(super) fn found(
         &mut self,
         now: Now,
-        (path, extent): (String, PageNo),
+        new: NewSegment,
         list: &RightsList,
-        payer: Option<NameId>,
         outbox: &mut Outbox,
     ) -> Result<SegmentId, CallError> {
+        let NewSegment {
+            path,
+            extent,
+            maker,
+            payer,
+        } = new;
         let bytes = list.to_bytes();
         let brought = SEGMENT_BYTES + 2 * (path.len() + bytes.len()) as u64;
         let bill = self.bill(payer, brought)?;
         if self.tables.pages.mob_is_full() {
             return Err(CallError::Busy);
         }
-        if self.tables.segments.len() >= SEGMENTS_MAX {
+        let has_ids = usage::has_ids(self.tables.next.segment);
+        if self.tables.segments.len() >= SEGMENTS_MAX || !has_ids {
             return Err(CallError::TooMany);
         }
         self.tables.next.segment = self.tables.next.segment.next();
@@ -78,6 +108,8 @@ impl Founding<'_> {
         effects.set(first, RIGHTS_SLOT, list);
         effects.ops.push(self.tables.put_next());
         effects.ops.extend(self.tables.segments.put(id));
+        effects.ops.extend(self.tables.usage.made(id, maker));
+        self.tables.rights.made(id, maker);
         let entry = Entry::own(self.log.clock.stamp(now.wall), effects);
         self.tables.accept(now, entry, self.log, outbox);
         Ok(id)
@@ -106,8 +138,8 @@ impl Founding<'_> {
         outbox: &mut Outbox,
     ) -> Result<(), StorageError> {
         for path in [TEMPLATE_PATH, CREATORS_PATH] {
-            let place = (String::from(path), PageNo(1));
-            let made = self.found(now, place, &RightsList::default(), None, outbox);
+            let new = NewSegment::own(path, PageNo(1), None);
+            let made = self.found(now, new, &RightsList::default(), outbox);
             made.map_err(|error| StorageError::Full {
                 detail: error.to_string(),
             })?;
@@ -124,9 +156,8 @@ impl Founding<'_> {
         let segment = match self.tables.segments.find(AUDIT_PATH) {
             Some(segment) => Ok(segment),
             None => {
-                let place = (String::from(AUDIT_PATH), PageNo(AUDIT_PAGES + 1));
-                let list = RightsList::default();
-                self.found(now, place, &list, Some(NOBODY), outbox)
+                let new = NewSegment::own(AUDIT_PATH, PageNo(AUDIT_PAGES + 1), Some(NOBODY));
+                self.found(now, new, &RightsList::default(), outbox)
             }
         };
         let Ok(segment) = segment else {

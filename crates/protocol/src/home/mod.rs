@@ -17,7 +17,9 @@
 //! | `pages` | images and the MOB, installation, removal, quarantine, waiters |
 //! | `audit` | what is recorded about rights (rule R8) |
 //! | `history` | what the home proves of its own history, and how it judges others' claims (rule R9) |
+//! | `lists` | where rights lists are among changes |
 //! | `rights` | who may do what in each segment (rules R3 and R4) |
+//! | `usage` | what each name has of segments, page numbers and space (rule R7) |
 //! | `outcomes` | outcomes and registrations: exactly once (rule 11) |
 //! | `delegations` | by which sites the requests of a member may come (rule R2) |
 //! | `serve`, `resync`, `calls` | what children ask for |
@@ -40,7 +42,9 @@ mod groups;
 mod history;
 mod housekeeping;
 mod interface;
+mod lists;
 pub(crate) mod log;
+mod name_limits;
 mod outcomes;
 mod pages;
 mod registrars;
@@ -49,15 +53,18 @@ mod resync;
 mod rights;
 mod segments;
 mod serve;
+mod stager;
 mod staging;
 mod tables;
 #[cfg(test)]
 mod tests;
 mod two_phase;
+mod usage;
 
 pub use crate::home::config::HomeConfig;
 pub use crate::home::drift::ClockDrift;
 pub use crate::home::history::{HomeHistory, OtherHistory};
+pub use crate::home::name_limits::NameLimits;
 pub use crate::home::two_phase::inquiry::Doubts;
 pub use interface::{HomeAction, HomeCommand, LoadResult};
 
@@ -217,7 +224,7 @@ impl Home {
             arrivals: BTreeMap::new(),
             is_closed: config.history.is_closed,
             parking: Parking::new(config.parked_max, config.parked_bytes_max),
-            waiters: Waiters::default(),
+            waiters: Waiters::new(config.per_name.fetches_max),
             next_beat: Millis(0),
             neighbours: Neighbours::new(config.alive),
             config,
@@ -308,6 +315,15 @@ impl Home {
             ("in_doubt", self.tables.votes.in_doubt()),
             ("in_doubt_bytes", self.tables.votes.open_bytes()),
             ("segments", self.tables.segments.len()),
+            ("segments_of_a_name", self.tables.usage.most_segments()),
+            ("pages_of_a_name", self.tables.usage.most_pages()),
+            (
+                "commits_of_a_name",
+                self.allowance().most_of_a_name().commits
+            ),
+            ("calls_of_a_name", self.allowance().most_of_a_name().calls),
+            ("fetches_of_a_name", self.waiters.most_of_a_name()),
+            ("readers_of_a_name", self.tables.rights.most_told()),
             ("restricted", self.children.restricted()),
             ("staged", self.tables.staging.len()),
             ("pending", pending),
@@ -504,7 +520,11 @@ impl Home {
         };
         match message {
             Up::Fetch(fetch) => {
-                let waiter = Waiter::of(edge, &fetch);
+                let name = match self.site(edge) {
+                    Some(_) => None,
+                    None => Some(who.name),
+                };
+                let waiter = Waiter::of((edge, name), &fetch);
                 self.serve().fetch(fetch.page, waiter, outbox);
             }
             Up::Evict(evict) => {
@@ -622,7 +642,7 @@ impl Home {
         outbox: &mut Outbox,
     ) {
         // The home refuses at once: an answer that waits for the disk would be one more that does.
-        if self.log.is_busy() || self.allowance().has_all_calls(edge, outbox) {
+        if self.log.is_busy() || self.allowance().has_all_calls((edge, who.name), outbox) {
             let busy = Err(CallError::Busy);
             let home = self.config.home;
             return outbox.down(edge, responses::call_result(home, call.call, busy));
@@ -658,7 +678,7 @@ impl Home {
         request: CommitRequest,
         outbox: &mut Outbox,
     ) {
-        if self.allowance().has_all_commits(edge, outbox) {
+        if self.allowance().has_all_commits((edge, who.name), outbox) {
             outbox.note(Note::RefusedBusy);
             let (home, refused) = (self.config.home, Outcome::Refused(Refusal::busy()));
             return outbox.down(edge, Down::outcome(home, request.id, refused));
@@ -778,6 +798,7 @@ impl Home {
         let gone = self.remover.made_durable(durable);
         if let Some(segment) = gone {
             self.tables.segments.end_removal(segment);
+            self.tables.usage.forget(segment);
         }
     }
 
@@ -844,6 +865,7 @@ impl Home {
             children: &self.children,
             admission: self.log.admission(),
             parking: &self.parking,
+            per_name: &self.config.per_name,
         }
     }
 

@@ -78,6 +78,12 @@ impl Outcomes {
             && !planted::is(Bug::LeftExecuted)
     }
 
+    /// The name of a registered member.
+    pub(in crate::home) fn name_of(&self, registration: Registration) -> Option<NameId> {
+        let remembered = self.members.get(&registration);
+        remembered.map(|remembered| remembered.by.member.name())
+    }
+
     /// The sites that speak for a member, if it is registered.
     pub(in crate::home) fn delegated(&self, member: MemberId) -> Option<&Delegated> {
         let remembered = self.members.get(self.by_member.get(&member)?)?;

@@ -1,17 +1,18 @@
 //! Who may do what in the segments of a home (rules R3 and R4).
 
+use crate::edge::shares::Shares;
 use crate::home::commit::refusal::NotNow;
 use crate::home::groups::{self, Groups};
+use crate::home::lists::{is_list_page, list_in, list_of};
 use crate::home::segments::Segments;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use thorp_model::limits::READERS_BYTES_MAX;
 use thorp_model::planted::Bug;
 use thorp_model::records::RightsRecord;
 use thorp_model::{
-    Access, Audience, Blob, CallError, Carriers, CommitRequest, InvalidCommit, NewValue, ObjectId,
-    Op, PageChange, PageId, PageSlots, Part, Principal, RIGHTS_SLOT, Readers, Refusal, Right,
-    RightsList, SegmentId, SlotChange, SlotSet, Table, WriteOp, planted, records, rights_page,
+    Access, Audience, CallError, Carriers, InvalidCommit, NameId, ObjectId, Op, PageId, Part,
+    Principal, RIGHTS_SLOT, Readers, Refusal, Right, RightsList, SegmentId, Share, SlotChange,
+    SlotSet, Table, WriteOp, planted, records,
 };
 
 /// The rights list of each segment, at the accepted tip of the log.
@@ -19,19 +20,25 @@ use thorp_model::{
 /// Requests are judged by it. What goes down a stream is judged by what the children of the home
 /// were told, at the durable end: a grant that a crash can undo opens nothing yet.
 ///
-/// Invariant: `told_bytes` is the sum of what a site is told about each segment, at most. The list of a segment that is
-/// being removed is as one that is not there.
-#[derive(Debug, Default)]
+/// Invariant: `told` has the sum of what a site is told about each segment, at most, and shares it among those who made the
+/// segments. The list of a segment that is being removed is as one that is not there.
+#[derive(Debug)]
 pub(super) struct Rights {
     lists: BTreeMap<SegmentId, Access>,
     groups: Groups,
-    told_bytes: usize,
+    /// Who made each segment, as far as that is known.
+    makers: BTreeMap<SegmentId, NameId>,
+    told: Shares<NameId>,
+    told_max: u64,
 }
+
+/// Bytes of what sites are told about the segments of each maker.
+type Told = BTreeMap<Option<NameId>, u64>;
 
 /// A segment without a list is from before there were rights.
 static WITHOUT_LIST: Access = Access::without_list();
 
-/// What a segment is charged of [`READERS_BYTES_MAX`] beside its names.
+/// What a segment is charged of what sites are told beside its names.
 const READERS_ENTRY_BYTES: usize = 16;
 
 /// The segment whose list a new segment begins with.
@@ -46,6 +53,17 @@ pub(super) fn is_operators_path(path: &str) -> bool {
 }
 
 impl Rights {
+    /// No lists yet. Sites are told so many bytes about the readers of all segments.
+    pub(super) fn new(told_max: usize) -> Self {
+        Rights {
+            lists: BTreeMap::new(),
+            groups: Groups::default(),
+            makers: BTreeMap::new(),
+            told: Shares::default(),
+            told_max: told_max as u64,
+        }
+    }
+
     /// Takes a list from the store.
     pub(super) fn recover(
         &mut self,
@@ -72,6 +90,13 @@ impl Rights {
         Some(records::put(Table::Meta, key, &record))
     }
 
+    /// A name has made a segment. To be called before its list is known.
+    pub(super) fn made(&mut self, segment: SegmentId, maker: Option<NameId>) {
+        if let Some(maker) = maker {
+            self.makers.insert(segment, maker);
+        }
+    }
+
     fn set(&mut self, segments: &Segments, segment: SegmentId, list: Access) {
         let Some(record) = segments.get(segment) else {
             return self.forget(segment);
@@ -79,7 +104,7 @@ impl Rights {
         if let Some(group) = groups::name_in(&record.path) {
             self.groups.found(group, segment);
         }
-        self.told_bytes = self.told_bytes_with(segment, Some(&list));
+        self.tell(segment, Some(&list));
         self.groups
             .follow(segment, self.lists.get(&segment), Some(&list));
         self.lists.insert(segment, list);
@@ -87,9 +112,10 @@ impl Rights {
 
     /// A segment is removed, and its number is never given again. If it was a group, nobody is in it any more.
     pub(super) fn forget(&mut self, segment: SegmentId) {
-        self.told_bytes = self.told_bytes_with(segment, None);
+        self.tell(segment, None);
         self.groups.follow(segment, self.lists.get(&segment), None);
         self.lists.remove(&segment);
+        self.makers.remove(&segment);
     }
 
     /// After a change of these lists: who may read and carry their segments, and those that name a group whose list it is (rule R4).
@@ -172,17 +198,70 @@ impl Rights {
         access.allows(who, right) || access.groups().any(is_in)
     }
 
-    /// Bytes of what sites are told of all segments, at most, if one of them had another list, or were gone.
-    fn told_bytes_with(&self, segment: SegmentId, list: Option<&Access>) -> usize {
+    /// What sites are told of the segments that a list concerns, at most: as it is, and if that segment had another list, or
+    /// were gone.
+    fn told_with(&self, segment: SegmentId, list: Option<&Access>) -> (Told, Told) {
         let then = |of: SegmentId| match of == segment {
             true => list,
             false => self.lists.get(&of),
         };
         let concerned: BTreeSet<SegmentId> = self.groups.naming(segment).chain([segment]).collect();
-        let concerned = || concerned.iter().copied();
-        let before = concerned().map(|of| self.told_bytes_of(of, |of| self.lists.get(&of)));
-        let after = concerned().map(|of| self.told_bytes_of(of, then));
-        (self.told_bytes + after.sum::<usize>()).saturating_sub(before.sum())
+        let (mut before, mut after) = (Told::new(), Told::new());
+        for of in concerned {
+            let maker = self.makers.get(&of).copied();
+            let as_it_is = self.told_bytes_of(of, |of| self.lists.get(&of));
+            *before.entry(maker).or_default() += as_it_is as u64;
+            *after.entry(maker).or_default() += self.told_bytes_of(of, then) as u64;
+        }
+        (before, after)
+    }
+
+    /// A segment has another list, or is gone.
+    fn tell(&mut self, segment: SegmentId, list: Option<&Access>) {
+        let (before, after) = self.told_with(segment, list);
+        for (maker, bytes) in before {
+            self.told.give_back(maker, bytes);
+        }
+        for (maker, bytes) in after {
+            self.told.take(maker, bytes);
+        }
+    }
+
+    /// Judges what sites would be told if a segment had this list: all together, and of the segments of one maker (rule R7).
+    /// A list that tells no more than before is always taken. Who is in a group is not judged by the shares of those who
+    /// name it.
+    fn check_told(&self, segment: SegmentId, list: &Access) -> Result<(), TooMuchTold> {
+        let (before, after) = self.told_with(segment, Some(list));
+        let (less, more) = (before.values().sum::<u64>(), after.values().sum::<u64>());
+        if more > less && self.told.taken() + (more - less) > self.told_max {
+            return Err(TooMuchTold::InAll);
+        }
+        let maker = self.makers.get(&segment).copied();
+        let of_maker = |told: &Told| told.get(&maker).copied().unwrap_or_default();
+        let own = of_maker(&after).saturating_sub(of_maker(&before));
+        let limits = (self.told_max, u64::MAX);
+        let is_shared = maker.is_none_or(|maker| self.told.allows(maker, own, limits));
+        match own == 0 || is_shared || planted::is(Bug::ReadersNotShared) {
+            true => Ok(()),
+            false => Err(TooMuchTold::OfMaker),
+        }
+    }
+
+    /// Judges the list with which a name is about to make a segment.
+    pub(super) fn check_new(&self, maker: Option<NameId>, list: &RightsList) -> Result<(), Share> {
+        let list = Access::of(&list.to_bytes());
+        let own = self.told_bytes_of(SegmentId(0), |_| Some(&list)) as u64;
+        let limits = (self.told_max, u64::MAX);
+        let is_shared = maker.is_none_or(|maker| self.told.allows(maker, own, limits));
+        match own == 0 || is_shared || planted::is(Bug::ReadersNotShared) {
+            true => Ok(()),
+            false => Err(Share::Readers),
+        }
+    }
+
+    /// The most bytes that sites are told about the segments of one maker.
+    pub(super) fn most_told(&self) -> usize {
+        self.told.most() as usize
     }
 
     fn told_bytes_of<'a>(
@@ -281,12 +360,23 @@ impl Rights {
             }
             let list = list_of(op).ok_or(InvalidCommit::BadRights)?;
             let list = Access::of(list.bytes());
-            if self.told_bytes_with(segment, Some(&list)) > READERS_BYTES_MAX {
-                return Err(InvalidCommit::TooLarge.into());
+            match self.check_told(segment, &list) {
+                Ok(()) => {}
+                Err(TooMuchTold::InAll) => return Err(InvalidCommit::TooLarge.into()),
+                Err(TooMuchTold::OfMaker) => return Err(Denied::share(Share::Readers)),
             }
         }
         Ok(())
     }
+}
+
+/// Why a list tells too much.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum TooMuchTold {
+    /// All lists together.
+    InAll,
+    /// Those of the segments of one maker.
+    OfMaker,
 }
 
 /// A part that rights forbid.
@@ -305,6 +395,13 @@ impl Denied {
             wanted: Some((segment, right)),
         }
     }
+
+    fn share(share: Share) -> Self {
+        Denied {
+            why: NotNow::Refused(Refusal::Share(share)),
+            wanted: None,
+        }
+    }
 }
 
 impl From<InvalidCommit> for Denied {
@@ -316,77 +413,13 @@ impl From<InvalidCommit> for Denied {
     }
 }
 
-fn is_list_page(page: PageId) -> bool {
-    page == rights_page(page.segment)
-}
-
-/// Whether an object is a rights list.
-pub(super) fn is_list(object: ObjectId) -> bool {
-    object.slot == RIGHTS_SLOT && is_list_page(object.page)
-}
-
-/// Bytes of the rights lists in a request.
-pub(super) fn list_bytes(request: &CommitRequest) -> usize {
-    let writes = request.part.writes.iter();
-    let lists = writes.filter(|w| is_list_page(w.page));
-    let lists = lists.flat_map(|w| w.slots.iter().filter(|(slot, _)| *slot == RIGHTS_SLOT));
-    let lists = lists.filter_map(|(_, op)| list_of(op));
-    lists.map(|list| list.bytes().len()).sum()
-}
-
-/// Whether a request may take from the room that a full store keeps back (rule R7): it changes rights lists and deletes
-/// objects, and does nothing else.
-pub(super) fn may_take_room(request: &CommitRequest) -> bool {
-    let takes_away =
-        |object: ObjectId, op: &WriteOp| is_list(object) || matches!(op, WriteOp::Delete { .. });
-    let writes = &request.part.writes;
-    let mut all = writes
-        .iter()
-        .flat_map(|w| w.slots.iter().map(|(slot, op)| (w.page, *slot, op)));
-    let is_single = request.with.is_empty() && !writes.is_empty();
-    is_single
-        && all.all(|(page, slot, op)| takes_away(ObjectId { page, slot }, op))
-        && !planted::is(Bug::FullStoreKeepsRights)
-}
-
-/// The list that an operation leaves: whole, and right.
-fn list_of(op: &WriteOp) -> Option<&Blob> {
-    let (WriteOp::Create { value, .. } | WriteOp::Write { value, .. }) = op else {
-        return None;
-    };
-    match value {
-        NewValue::Inline(bytes) => RightsList::parse(bytes.bytes()).ok().map(|_| bytes),
-        NewValue::Staged(_) => None,
-    }
-}
-
-fn list_in(object: ObjectId, change: &SlotChange) -> Option<&Blob> {
-    match change {
-        SlotChange::Value { bytes, .. } if is_list(object) => Some(bytes),
-        _ => None,
-    }
-}
-
-/// The segments whose lists are among these changes.
-pub(super) fn lists_in(changes: &[PageChange]) -> BTreeSet<SegmentId> {
-    let lists = changes.iter().filter(|change| is_list_page(change.page));
-    let slots = lists.filter_map(|change| match &change.slots {
-        PageSlots::Some(slots) => Some((change.page, slots)),
-        PageSlots::Whole => None,
-    });
-    let all = slots.flat_map(|(page, slots)| slots.iter().map(move |of| (page, of)));
-    let changed = all.filter_map(|(page, (slot, change))| {
-        list_in(ObjectId { page, slot: *slot }, change).map(|_| page.segment)
-    });
-    changed.collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use alloc::string::ToString;
+    use thorp_model::limits::READERS_BYTES_MAX;
     use thorp_model::records::SegmentRecord;
-    use thorp_model::{Generation, NameId, PageNo, Xoshiro256};
+    use thorp_model::{Generation, PageNo, Xoshiro256, rights_page};
 
     const STAFF: SegmentId = SegmentId(1);
     const PLANS: SegmentId = SegmentId(2);
@@ -440,7 +473,7 @@ mod tests {
     #[test]
     fn a_change_of_a_group_changes_the_readers_of_what_names_it() {
         let segments = home(&[(STAFF, ".group/staff"), (PLANS, "plans")]);
-        let mut rights = Rights::default();
+        let mut rights = Rights::new(READERS_BYTES_MAX);
         change(&mut rights, &segments, PLANS, "read @staff\n");
         assert!(!may_read(&rights, "anna"));
         change(&mut rights, &segments, STAFF, "read anna\n");
@@ -465,11 +498,59 @@ mod tests {
             (inner, ".group/in"),
         ];
         let segments = home(&paths);
-        let mut rights = Rights::default();
+        let mut rights = Rights::new(READERS_BYTES_MAX);
         change(&mut rights, &segments, inner, "read anna\n");
         change(&mut rights, &segments, STAFF, "read @in\n");
         change(&mut rights, &segments, PLANS, "read @staff\n");
         assert!(!may_read(&rights, "anna"));
+    }
+
+    /// The names of so many readers.
+    fn list_of(readers: usize) -> Access {
+        let lines = (0..readers).map(|number| alloc::format!("read a{number}\n"));
+        Access::of(lines.collect::<alloc::string::String>().as_bytes())
+    }
+
+    /// One name restricts segments, as long as that is allowed. Tells how many there are.
+    fn restrict(rights: &mut Rights, maker: NameId, first: u32) -> u32 {
+        let list = list_of(200);
+        for number in first..first + 10_000 {
+            let segment = SegmentId(number);
+            let segments = home(&[(segment, "plans")]);
+            rights.made(segment, Some(maker));
+            if rights.check_told(segment, &list).is_err() {
+                return number - first;
+            }
+            rights.set(&segments, segment, list.clone());
+        }
+        panic!("it may restrict any number");
+    }
+
+    #[test]
+    fn the_segments_of_one_name_take_no_more_of_the_readers_than_they_leave_free() {
+        let mut rights = Rights::new(READERS_BYTES_MAX);
+        let each = READERS_ENTRY_BYTES + 8 * 200;
+        let (mallory, anna) = (NameId(7), NameId(8));
+        let half = restrict(&mut rights, mallory, 1_000);
+        assert_eq!(half as usize, READERS_BYTES_MAX / 2 / each);
+        let last = SegmentId(1_000 + half);
+        let refused = rights.check_told(last, &list_of(1));
+        assert_eq!(refused, Ok(()), "a little is left of its half");
+        assert_eq!(
+            rights.check_told(last, &list_of(200)),
+            Err(TooMuchTold::OfMaker)
+        );
+        let small = SegmentId(10);
+        rights.made(small, Some(mallory));
+        rights.set(&home(&[(small, "plans")]), small, list_of(100));
+        let new = RightsList::parse(&list_of(80).to_list().to_bytes()).expect("a list");
+        assert_eq!(rights.check_new(Some(mallory), &new), Err(Share::Readers));
+        assert_eq!(rights.check_new(Some(anna), &new), Ok(()));
+        // What tells less is taken, and gives back.
+        assert_eq!(rights.check_told(SegmentId(1_000), &list_of(10)), Ok(()));
+        rights.forget(SegmentId(1_000));
+        assert_eq!(rights.check_told(last, &list_of(200)), Ok(()));
+        assert!(restrict(&mut rights, anna, 100_000) * 5 > half * 2);
     }
 
     /// The sum is kept while lists change in any order. It never falls short of what is told.
@@ -490,7 +571,7 @@ mod tests {
             "read @members\ncarry a\n",
             "read @staff\ncarry a\ncarry b\ncarry @sites\n",
         ];
-        let (mut rights, mut prng) = (Rights::default(), Xoshiro256::new(7));
+        let (mut rights, mut prng) = (Rights::new(READERS_BYTES_MAX), Xoshiro256::new(7));
         for _ in 0..500 {
             let (segment, list) = (paths[prng.index(3)].0, lists[prng.index(lists.len())]);
             if prng.percent(10) {
@@ -500,7 +581,7 @@ mod tests {
             }
             let all = rights.lists.keys();
             let counted = all.map(|of| rights.told_bytes_of(*of, |of| rights.lists.get(&of)));
-            assert_eq!(rights.told_bytes, counted.sum::<usize>());
+            assert_eq!(rights.told.taken(), counted.sum::<usize>() as u64);
             let told =
                 rights
                     .readers()
@@ -508,7 +589,7 @@ mod tests {
                         true => 0,
                         false => READERS_ENTRY_BYTES + 8 * audience.named(),
                     });
-            assert!(told.sum::<usize>() <= rights.told_bytes);
+            assert!(told.sum::<usize>() as u64 <= rights.told.taken());
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Values staged ahead of their commits (foundation 3), and how they go when no
 //! commit will name them.
 
+use crate::edge::shares::Shares;
 use crate::home::segments::Segments;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
@@ -9,9 +10,9 @@ use thorp_model::limits::{
 };
 use thorp_model::records::StagedRecord;
 use thorp_model::{
-    Blob, CallError, CommitRequest, Draft, Generation, ImageEdit, Mark, Millis, NewValue, Now, Op,
-    Overflow, PageId, PageNo, Position, Registration, SegmentId, Slot, Stamp, Table, WriteOp,
-    records,
+    Blob, CallError, CommitRequest, Draft, Generation, ImageEdit, Mark, Millis, NameId, NewValue,
+    Now, Op, Overflow, PageId, PageNo, Position, Registration, SegmentId, Slot, Stamp, Table,
+    WriteOp, records,
 };
 
 /// All staged values.
@@ -29,6 +30,12 @@ pub(super) struct Staging {
     /// The last tokens of each member that have ended in this life of the home. A piece that comes late, by a way that the
     /// member has left, must not begin a value that nobody will name or give up.
     ended: BTreeMap<Registration, VecDeque<u64>>,
+    /// Whose the values of each member are.
+    names: BTreeMap<Registration, NameId>,
+    /// Pages that the values of each name take, also those that are still to come (rule R7).
+    shares: Shares<NameId>,
+    /// Pages that are still to come.
+    coming: u64,
 }
 
 impl Staging {
@@ -36,16 +43,43 @@ impl Staging {
     /// from the store. Its member was heard of now.
     pub(super) fn insert(
         &mut self,
-        registration: Registration,
+        (registration, name): (Registration, Option<NameId>),
         token: u64,
         record: StagedRecord,
         now: Now,
     ) {
         let first = (record.segment, record.overflow.first);
         self.pages.insert(first, record.overflow.pages);
-        self.values.insert((registration, token), record);
+        if let Some(name) = name {
+            self.names.insert(registration, name);
+        }
+        if let Some(before) = self.values.insert((registration, token), record) {
+            self.uncount(registration, before);
+        }
+        self.shares.take(
+            self.names.get(&registration).copied(),
+            u64::from(record.overflow.pages),
+        );
+        self.coming += u64::from(record.to_come());
         self.touched.entry(registration).or_insert(now.mono);
         self.touch(registration, now);
+    }
+
+    fn uncount(&mut self, registration: Registration, record: StagedRecord) {
+        let name = self.names.get(&registration).copied();
+        self.shares
+            .give_back(name, u64::from(record.overflow.pages));
+        self.coming -= u64::from(record.to_come());
+    }
+
+    /// Pages that the values of a name take.
+    pub(super) fn pages_of(&self, name: NameId) -> u64 {
+        self.shares.of(name)
+    }
+
+    /// Pages of all values that are still to come.
+    pub(super) fn coming(&self) -> u64 {
+        self.coming
     }
 
     /// A member was heard of. Matters only if it has values.
@@ -133,6 +167,7 @@ impl Staging {
         token: u64,
     ) -> Option<StagedRecord> {
         let record = self.values.remove(&(registration, token))?;
+        self.uncount(registration, record);
         self.end(registration, token);
         self.written.remove(&(registration, token));
         self.pages.remove(&(record.segment, record.overflow.first));
@@ -140,6 +175,7 @@ impl Staging {
         if self.values.range(all).next().is_none()
             && let Some(touched) = self.touched.remove(&registration)
         {
+            self.names.remove(&registration);
             self.by_touch.remove(&(touched, registration));
         }
         Some(record)

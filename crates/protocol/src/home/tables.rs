@@ -8,24 +8,27 @@ use crate::home::commit::changes::Changes;
 use crate::home::commit::effects::Effects;
 use crate::home::commit::refusal::note_of;
 use crate::home::commit::validate::Validator;
+use crate::home::lists::{self, lists_in};
 use crate::home::log::Log;
 use crate::home::log::queue::{OnDurable, Reached};
 use crate::home::log::room::{Bill, Demand};
 use crate::home::outcomes::Outcomes;
 use crate::home::pages::store::Pages;
-use crate::home::rights::{self, Rights};
+use crate::home::rights::Rights;
 use crate::home::segments::Segments;
 use crate::home::staging::{Staging, is_not_named_yet};
 use crate::home::two_phase::locks::Locks;
 use crate::home::two_phase::votes::Votes;
+use crate::home::usage::{Numbers, Usage};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
+use thorp_model::limits::PAGE_BYTES;
 use thorp_model::planted::Bug;
 use thorp_model::records::{LogRecord, NextRecord};
 use thorp_model::{
     AuditEvent, CommitRequest, Down, EdgeId, NameId, Note, Now, ObjectId, Op, Outcome, PageChange,
-    PageId, PageNo, PageSlots, Part, PartDigest, Position, Purpose, Refusal, Registration,
-    SegmentId, SlotChange, Stamp, Table, planted, records,
+    PageId, PageNo, PageSlots, Part, PartDigest, Position, Principal, Purpose, Refusal,
+    Registration, SegmentId, Share, SlotChange, Stamp, Table, planted, records,
 };
 
 /// Everything at a home that an accepted commit changes.
@@ -42,6 +45,8 @@ pub(super) struct Tables {
     pub(super) staging: Staging,
     pub(super) outcomes: Outcomes,
     pub(super) votes: Votes,
+    /// What each name has used (rule R7).
+    pub(super) usage: Usage,
     /// Numbers that are never given twice.
     pub(super) next: NextRecord,
 }
@@ -124,6 +129,29 @@ impl Tables {
         is_not_named_yet(&self.segments, &self.staging, page)
     }
 
+    /// Judges whether a name may have so many pages more (rule R7). Operators have no share.
+    pub(super) fn check_space(&self, who: Principal, more: u64, log: &Log) -> Result<(), Share> {
+        if who.is_operator {
+            return Ok(());
+        }
+        let coming = self.staging.coming().saturating_mul(PAGE_BYTES as u64);
+        let free = log.free().map(|free| free.saturating_sub(coming));
+        let staged = self.staging.pages_of(who.name);
+        self.usage.check_space(who.name, (staged, more), free)
+    }
+
+    /// Judges whether a name may have so many more page numbers of a segment (rule R7).
+    pub(super) fn check_numbers(
+        &self,
+        (name, segment): (NameId, SegmentId),
+        (numbers, count): (Numbers, u32),
+    ) -> Result<(), Share> {
+        let record = self.segments.get(segment);
+        let left = record.map_or(0, |record| numbers.left(record.granted, record.overflow));
+        self.usage
+            .check_numbers((name, segment), numbers, (count, left))
+    }
+
     /// The operation that stores the numbers that are never given twice.
     pub(super) fn put_next(&self) -> Op {
         records::put(Table::Meta, records::NEXT_KEY.to_vec(), &self.next)
@@ -163,6 +191,10 @@ impl Tables {
                 .record(whose.registration, whose.id, outcome.clone(), &mut ops);
             ops.extend(self.votes.end(whose.id, outcome, now.mono));
         }
+        let name = whose.map(|(_, whose)| whose.id.member.name());
+        for (segment, count) in effects.pages_of {
+            ops.extend(self.usage.change_pages(name, segment, count));
+        }
         let record = LogRecord {
             position,
             stamp,
@@ -182,7 +214,7 @@ impl Tables {
         if removed.is_some() {
             log.removed();
         }
-        let lists = rights::lists_in(&record.changes);
+        let lists = lists_in(&record.changes);
         let readers = self.rights.readers_after(&lists, removed);
         let pages = record.changes.iter().map(|change| change.page);
         let image_bytes = pages.map(|page| self.pages.tip_bytes(page)).sum();
@@ -239,7 +271,7 @@ impl Tables {
 
     /// A commit changed rights lists: that is recorded (rule R8).
     fn audit_lists(&mut self, changes: &[PageChange], who: NameId) {
-        for segment in rights::lists_in(changes) {
+        for segment in lists_in(changes) {
             let occasion = Occasion {
                 event: AuditEvent::RightsChanged,
                 who,
@@ -276,7 +308,7 @@ impl Tables {
             id: request.id,
             registration: request.registration,
         };
-        let bill = if log.has_space() || rights::may_take_room(request) {
+        let bill = if log.has_space() || lists::may_take_room(request) {
             log.bill(request.id.member.name(), REFUSAL)
         } else {
             None

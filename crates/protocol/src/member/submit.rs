@@ -544,6 +544,7 @@ impl Submitter<'_> {
     ) {
         let refusal = match failure {
             CallError::Full => Refusal::Full,
+            CallError::Share(share) => Refusal::Share(*share),
             CallError::NotDelegated(why) => Refusal::NotDelegated(*why),
             _ => Refusal::busy(),
         };

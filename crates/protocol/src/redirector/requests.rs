@@ -8,10 +8,11 @@ use crate::redirector::Outbox;
 use crate::redirector::proxy::Proxy;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use thorp_model::limits::{CALLS_PER_NAME_MAX, COMMITS_PER_NAME_MAX};
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CallError, CallId, CommitId, CommitRequest, Down, EdgeId, HomeId, MemberId, NodeKind, Note,
-    Outcome, Peer, Refusal, Up, message, planted,
+    CallError, CallId, CommitId, CommitRequest, Down, EdgeId, HomeId, MemberId, NameId, NodeKind,
+    Note, Outcome, Peer, Refusal, Up, message, planted,
 };
 
 /// What a commit is charged beside its reads and writes.
@@ -72,6 +73,29 @@ impl PassedRequests {
             commits: 0,
             calls: own.count(),
         }
+    }
+
+    /// Whether all members of a name have as many commits under way to a home as they may (rule R7).
+    fn has_all_commits_of(&self, name: NameId, home: HomeId) -> bool {
+        let id = |random, sequence| CommitId {
+            member: MemberId::new(name, random),
+            sequence,
+        };
+        let own = (home, id(u64::MIN, u64::MIN))..=(home, id(u64::MAX, u64::MAX));
+        let own = self.commits.range(own).count();
+        own >= COMMITS_PER_NAME_MAX && !planted::is(Bug::ProcessesNotCounted)
+    }
+
+    /// Whether all members of a name have as many calls under way as they may.
+    fn has_all_calls_of(&self, name: NameId) -> bool {
+        let id = |random, number| CallId {
+            member: MemberId::new(name, random),
+            number,
+        };
+        let first = (id(u64::MIN, u64::MIN), EdgeId(u64::MIN));
+        let last = (id(u64::MAX, u64::MAX), EdgeId(u64::MAX));
+        let own = self.calls.range(first..=last).count();
+        own >= CALLS_PER_NAME_MAX && !planted::is(Bug::ProcessesNotCounted)
     }
 
     /// Whether a commit is under way to a home.
@@ -178,6 +202,10 @@ impl Forwarder<'_> {
             outbox.note(Note::ChildLimited);
             return refuse_busy(edge, home, id, outbox);
         }
+        if self.passed.has_all_commits_of(id.member.name(), home) {
+            outbox.note(Note::NameLimited);
+            return refuse_busy(edge, home, id, outbox);
+        }
         let Some(proxy) = self.homes.get(&home) else {
             return refuse_busy(edge, home, id, outbox);
         };
@@ -244,7 +272,8 @@ impl Forwarder<'_> {
         let bytes = message.request.staged_bytes();
         let up = self.stream_edge(home);
         let is_on = |of| self.stream_edge(of) == up;
-        let has_space = self.passed.has_space_for_call(bytes, is_on);
+        let has_space = self.passed.has_space_for_call(bytes, is_on)
+            && !self.passed.has_all_calls_of(call.member.name());
         if !has_space || self.passed.calls_of(edge).has_all_calls() {
             outbox.note(Note::ChildLimited);
             let result = Err(CallError::Busy);
@@ -339,6 +368,32 @@ mod tests {
         let edges: Vec<EdgeId> = passed.voted(HOME, commit(1)).collect();
         assert_eq!(edges, [CHILD, OTHER]);
         assert_eq!(passed.bytes(), 0);
+    }
+
+    #[test]
+    fn all_members_of_a_name_have_one_share() {
+        let mut passed = PassedRequests::new(usize::MAX);
+        let name = NameId(7);
+        for number in 0..COMMITS_PER_NAME_MAX as u64 {
+            assert!(!passed.has_all_commits_of(name, HOME));
+            let id = CommitId {
+                member: MemberId::new(name, number % 99),
+                sequence: number,
+            };
+            passed.commit_sent(HOME, id, EdgeId(number % 99), 0);
+        }
+        assert!(passed.has_all_commits_of(name, HOME));
+        assert!(!passed.has_all_commits_of(name, HomeId(2)), "another home");
+        assert!(!passed.has_all_commits_of(NameId(8), HOME), "another name");
+        for number in 0..CALLS_PER_NAME_MAX as u64 {
+            assert!(!passed.has_all_calls_of(name));
+            let call = CallId {
+                member: MemberId::new(name, number % 99),
+                number,
+            };
+            passed.call_sent(call, HOME, EdgeId(number % 99), 0);
+        }
+        assert!(passed.has_all_calls_of(name) && !passed.has_all_calls_of(NameId(8)));
     }
 
     #[test]

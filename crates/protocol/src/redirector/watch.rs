@@ -1,18 +1,19 @@
 //! Watches: above, a redirector watches what those below it watch, and no more
-//! than any child may (rule 15).
+//! than any site may (rule 15). The names below share that (rule R7).
 
 use crate::edge::downstream::Children;
 use crate::edge::upstream::Upstream;
 use crate::redirector::Outbox;
 use crate::redirector::waiter::Waiter;
 use alloc::collections::BTreeSet;
-use thorp_model::limits::WATCHES_PER_CHILD_MAX;
-use thorp_model::{Down, EdgeId, Note, SegmentId, message};
+use thorp_model::limits::WATCHES_PER_SITE_MAX;
+use thorp_model::planted::Bug;
+use thorp_model::{Down, EdgeId, Note, SegmentId, message, planted};
 
 /// The segments that this node watches above.
 ///
 /// Invariant: while the stream is live, they are the segments that any child watches. They are at most
-/// [`WATCHES_PER_CHILD_MAX`].
+/// [`WATCHES_PER_SITE_MAX`].
 #[derive(Debug, Default)]
 pub(super) struct Watched(BTreeSet<SegmentId>);
 
@@ -27,9 +28,12 @@ impl Watched {
         self.0.clear();
     }
 
-    /// Whether one segment more may be watched above, if it is not.
-    fn has_space(&self, segment: SegmentId) -> bool {
-        self.0.contains(&segment) || self.len() < WATCHES_PER_CHILD_MAX
+    /// Whether a segment may be watched above, if it is not, for a name that watches so many others. No name watches more
+    /// than it leaves free (record 0009).
+    fn has_space(&self, segment: SegmentId, own: usize) -> bool {
+        let free = WATCHES_PER_SITE_MAX.checked_sub(self.len() + 1);
+        let is_shared = |free| own < free || planted::is(Bug::WatchesNotShared);
+        self.0.contains(&segment) || free.is_some_and(is_shared)
     }
 
     /// These segments are wanted from now on. Returns what changes: what is no longer watched goes first, so that there is
@@ -56,7 +60,8 @@ impl Watching<'_> {
     /// is refused at once: the child's program has to know.
     pub(super) fn watch(&mut self, edge: EdgeId, watch: &message::Watch, outbox: &mut Outbox) {
         let (segment, on) = (watch.segment, watch.on);
-        let full = on && !self.watched.has_space(segment);
+        let own = || self.children.watched_by_name_of(edge).len();
+        let full = on && !self.watched.has_space(segment, own());
         // Of a segment that it may not read, a child gets nothing (rule R4).
         let is_hidden = on && !self.children.may_read(edge, segment);
         if is_hidden {
@@ -109,11 +114,31 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_watched_above_than_any_child_may_watch() {
+    fn no_more_is_watched_above_than_any_site_may_watch() {
         let mut watched = Watched::default();
-        let all: Vec<u32> = (0..WATCHES_PER_CHILD_MAX as u32).collect();
+        let all: Vec<u32> = (0..WATCHES_PER_SITE_MAX as u32).collect();
         follow(&mut watched, &all);
-        assert!(watched.has_space(SegmentId(0)));
-        assert!(!watched.has_space(SegmentId(WATCHES_PER_CHILD_MAX as u32)));
+        assert!(watched.has_space(SegmentId(0), 0));
+        assert!(!watched.has_space(SegmentId(WATCHES_PER_SITE_MAX as u32), 0));
+    }
+
+    #[test]
+    fn no_name_watches_more_than_it_leaves_free() {
+        let (mut watched, mut all) = (Watched::default(), Vec::new());
+        let mut flood = |watched: &mut Watched| {
+            let before = all.len();
+            while watched.has_space(SegmentId(all.len() as u32), all.len() - before) {
+                all.push(all.len() as u32);
+                follow(watched, &all);
+            }
+            all.len() - before
+        };
+        let names = [(); 3].map(|()| flood(&mut watched));
+        let half = WATCHES_PER_SITE_MAX / 2;
+        assert_eq!(names, [half, half / 2, half / 4]);
+        assert!(
+            watched.has_space(SegmentId(0), half),
+            "it is watched already"
+        );
     }
 }

@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use thorp_model::limits::{COMMITS_IN_FLIGHT_MAX, OTHER_HOMES_MAX};
+use thorp_model::limits::{
+    CALLS_PER_CHILD_MAX, COMMITS_IN_FLIGHT_MAX, EXTENT_PAGES, FETCHES_PER_CHILD_MAX,
+    OTHER_HOMES_MAX,
+};
 use thorp_net::driver::PARENTS_MAX;
 use thorp_net::{ADDRESSES_MAX, Address, LANES_MAX};
 use thorp_protocol::AliveLimitsError;
@@ -14,8 +17,8 @@ use thorp_store::Opening;
 
 use super::error::ConfigError;
 use super::parts::{
-    ChildDelay, HomeLimits, HttpFor, LinkLimits, LogConfig, OtherHome, ParentEntry, SiteLimits,
-    StoreConfig, THREADS_MAX,
+    ChildDelay, HomeLimits, HttpFor, LinkLimits, LogConfig, NameShares, OtherHome, ParentEntry,
+    SiteLimits, StoreConfig, THREADS_MAX,
 };
 use super::values::{http_at, texts};
 
@@ -52,6 +55,8 @@ pub struct HomeConfigFile {
     pub store: StoreConfig,
     /// `[limits]`.
     pub limits: HomeLimits,
+    /// `[shares]`.
+    pub shares: NameShares,
     /// `[link]`.
     pub link: LinkLimits,
     /// `[[child_delay]]`.
@@ -186,7 +191,39 @@ impl HomeConfigFile {
                 why: format!("at least {COMMITS_IN_FLIGHT_MAX}: as many as a member has under way"),
             });
         }
-        Ok(())
+        self.check_shares()
+    }
+
+    /// A share with which one process of a name could not work is a mistake.
+    fn check_shares(&self) -> Result<(), ConfigError> {
+        let shares = &self.shares;
+        let wrong = |key, why| Err(ConfigError::Value { key, why });
+        if !(1..=100).contains(&shares.store_percent_max) {
+            let why = "from 1 to 100 percent".to_owned();
+            return wrong("shares.store_percent_max", why);
+        }
+        let numbers = shares.page_numbers_max as usize;
+        let each = [
+            ("shares.segments_max", shares.segments_max, 1),
+            ("shares.page_numbers_max", numbers, EXTENT_PAGES as usize),
+            (
+                "shares.commits_max",
+                shares.commits_max,
+                COMMITS_IN_FLIGHT_MAX,
+            ),
+            ("shares.calls_max", shares.calls_max, CALLS_PER_CHILD_MAX),
+            (
+                "shares.fetches_max",
+                shares.fetches_max,
+                FETCHES_PER_CHILD_MAX,
+            ),
+        ];
+        match each.iter().find(|(_, number, least)| number < least) {
+            Some((key, _, least)) => {
+                wrong(key, format!("at least {least}: what one member may have"))
+            }
+            None => Ok(()),
+        }
     }
 
     fn check_other_homes(&self) -> Result<(), ConfigError> {
@@ -323,6 +360,7 @@ impl Default for HomeConfigFile {
             log: LogConfig::default(),
             store: StoreConfig::default(),
             limits: HomeLimits::default(),
+            shares: NameShares::default(),
             link: LinkLimits::default(),
             child_delay: Vec::new(),
         }

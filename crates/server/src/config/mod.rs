@@ -14,7 +14,7 @@ pub use file::{
     HOME_HTTP_PORT, HOME_PORT, HomeConfigFile, SITE_HTTP_PORT, SITE_PORT, SiteConfigFile,
 };
 pub use parts::{
-    ChildDelay, HomeLimits, HttpFor, LinkLimits, LogConfig, LogFormat, OtherHome, ParentEntry,
-    ROOM_LOW_MAX, ROOM_LOW_MIN, SiteLimits, StoreConfig, THREADS_MAX,
+    ChildDelay, HomeLimits, HttpFor, LinkLimits, LogConfig, LogFormat, NameShares, OtherHome,
+    ParentEntry, ROOM_LOW_MAX, ROOM_LOW_MIN, SiteLimits, StoreConfig, THREADS_MAX,
 };
 pub use values::{Bytes, BytesError, HttpAt};

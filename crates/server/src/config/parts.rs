@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use thorp_model::limits;
 use thorp_net::{Address, Congestion, driver};
-use thorp_protocol::AliveLimits;
+use thorp_protocol::{AliveLimits, NameLimits};
 
 use super::values::{Bytes, text, texts};
 
@@ -163,6 +163,27 @@ pub struct HomeLimits {
     pub outcomes_per_member: u64,
 }
 
+/// `[shares]`: the most that one name may have of a home (rule R7). By whatever processes and sites: no name has more of a
+/// table than it leaves free.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct NameShares {
+    /// Segments that it made and that are there.
+    pub segments_max: usize,
+    /// Page numbers that it is given of each segment; they are never given again.
+    pub page_numbers_max: u32,
+    /// What it has stored, in percent of that and the free space of the store together. With 100 one name may fill it.
+    pub store_percent_max: u8,
+    /// What it has stored; no limit but the part by default. Each page counts as a whole.
+    pub store: Option<Bytes>,
+    /// Commits under way.
+    pub commits_max: usize,
+    /// Calls under way.
+    pub calls_max: usize,
+    /// Pages that its members at this home wait for.
+    pub fetches_max: usize,
+}
+
 /// `[limits]` of a site.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -265,6 +286,44 @@ impl Default for HomeLimits {
             parked: bytes(limits::PARKED_BYTES_MAX),
             registrations_max: limits::REGISTRATIONS_MAX,
             outcomes_per_member: limits::OUTCOMES_PER_MEMBER,
+        }
+    }
+}
+
+impl Default for NameShares {
+    fn default() -> Self {
+        let NameLimits {
+            segments_max,
+            page_numbers_max,
+            store_percent_max,
+            commits_max,
+            calls_max,
+            fetches_max,
+            ..
+        } = NameLimits::default();
+        Self {
+            segments_max,
+            page_numbers_max,
+            store_percent_max,
+            store: None,
+            commits_max,
+            calls_max,
+            fetches_max,
+        }
+    }
+}
+
+impl NameShares {
+    /// As the home's state machine takes them.
+    pub fn limits(&self) -> NameLimits {
+        NameLimits {
+            segments_max: self.segments_max,
+            page_numbers_max: self.page_numbers_max,
+            store_percent_max: self.store_percent_max,
+            store_bytes_max: self.store.map_or(u64::MAX, |bytes| bytes.0),
+            commits_max: self.commits_max,
+            calls_max: self.calls_max,
+            fetches_max: self.fetches_max,
         }
     }
 }

@@ -30,7 +30,7 @@ fn what_is_commented_out_in_the_examples_is_right_too() {
         lines.collect::<Vec<_>>().join("\n")
     };
     let home = HomeConfigFile::parse(&all(HomeConfigFile::EXAMPLE)).unwrap();
-    assert!(home.store.limit.is_some());
+    assert!(home.store.limit.is_some() && home.shares.store.is_some());
     assert_eq!(home.child_delay.len(), 1);
     assert_eq!(home.other_home.len(), 1);
     home.check().unwrap();
@@ -85,6 +85,28 @@ fn other_homes_are_others_each_once_with_an_address() {
     ] {
         let why = why(&others).unwrap();
         assert!(why.contains("`other_home`") && why.contains(words), "{why}");
+    }
+}
+
+#[test]
+fn shares_with_which_one_member_could_not_work_are_refused() {
+    let why = |shares: &str| {
+        let text = format!("name = \"alps\"\ndata_dir = \"/d\"\n[shares]\n{shares}");
+        let checked = HomeConfigFile::parse(&text).unwrap().check();
+        checked.err().map(|error| error.to_string())
+    };
+    assert_eq!(why("segments_max = 1\nstore_percent_max = 100"), None);
+    for (shares, words) in [
+        ("store_percent_max = 0", "from 1 to 100"),
+        ("store_percent_max = 101", "from 1 to 100"),
+        ("segments_max = 0", "at least 1"),
+        ("page_numbers_max = 31", "at least 32"),
+        ("commits_max = 63", "at least 64"),
+        ("calls_max = 255", "at least 256"),
+        ("fetches_max = 1023", "at least 1024"),
+    ] {
+        let why = why(shares).unwrap();
+        assert!(why.contains("`shares.") && why.contains(words), "{why}");
     }
 }
 

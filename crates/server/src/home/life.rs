@@ -133,6 +133,7 @@ fn core_config(
         parked_bytes_max: limits.parked.size(),
         registrations_max: limits.registrations_max,
         outcomes_per_member: limits.outcomes_per_member,
+        per_name: config.shares.limits(),
         alive: Some(config.link.alive()),
         verifier: Arc::clone(&who.verifier),
         history,

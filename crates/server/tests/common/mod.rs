@@ -130,8 +130,13 @@ impl Village {
 
     /// An ordinary identity of this name.
     pub fn identity(&self, name: &str) -> Identity {
-        let dir = self.dir.path().join(format!("member-{name}"));
-        issue(self.authority(), dir, NodeRole::Member, name).unwrap()
+        self.identity_as(NodeRole::Member, name)
+    }
+
+    /// An identity of this name and role.
+    pub fn identity_as(&self, role: NodeRole, name: &str) -> Identity {
+        let dir = self.dir.path().join(format!("{}-{name}", role.as_str()));
+        issue(self.authority(), dir, role, name).unwrap()
     }
 }
 

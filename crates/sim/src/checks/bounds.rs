@@ -8,7 +8,7 @@ use thorp_model::NodeKind;
 use thorp_model::limits::{
     CALLS_PER_CHILD_MAX, CHILDREN_MAX, COMMITS_IN_FLIGHT_MAX, FETCHES_MAX, FETCHES_PER_CHILD_MAX,
     OVERTAKEN_MAX, REFETCHES_MAX, SEND_WINDOW_BYTES_MAX, STAGED_PER_MEMBER_MAX,
-    SUCCESSORS_UNDER_WAY_MAX, UNASKED_MAX, WATCHES_PER_CHILD_MAX,
+    SUCCESSORS_UNDER_WAY_MAX, UNASKED_MAX, WATCHES_PER_CHILD_MAX, WATCHES_PER_SITE_MAX,
 };
 
 /// Looks at the sizes of a node's tables.
@@ -59,7 +59,8 @@ fn limit(world: &World, no: NodeNo, table: &str, children: usize) -> Option<usiz
         (NodeKind::Redirector | NodeKind::Member, "upward_bytes") => {
             Some(homes * 2 * SEND_WINDOW_BYTES_MAX)
         }
-        (NodeKind::Redirector | NodeKind::Member, "watches") => Some(homes * WATCHES_PER_CHILD_MAX),
+        (NodeKind::Redirector, "watches") => Some(homes * WATCHES_PER_SITE_MAX),
+        (NodeKind::Member, "watches") => Some(homes * WATCHES_PER_CHILD_MAX),
         (NodeKind::Member | NodeKind::Redirector, "overtaken") => Some(homes * OVERTAKEN_MAX),
         (NodeKind::Member, "fetches") => Some(homes * FETCHES_MAX),
         (NodeKind::Member, "unstaging") => Some(homes * STAGED_PER_MEMBER_MAX),
@@ -90,7 +91,7 @@ fn home_limit(world: &World, plan: usize, table: &str, children: usize) -> Optio
         "parked" => Some(plan.parked_max),
         "commits_of_a_member" => Some(COMMITS_IN_FLIGHT_MAX),
         "calls_of_a_member" => Some(CALLS_PER_CHILD_MAX),
-        "watches" => Some(children * WATCHES_PER_CHILD_MAX),
+        "watches" => Some(children * WATCHES_PER_SITE_MAX),
         "waiting" => Some(children * FETCHES_PER_CHILD_MAX),
         _ => None,
     }

@@ -10,6 +10,7 @@
 //! m0 fetches P          m0 prefetches P (and does not wait)
 //! m0 evicts P           m0 watches s         m0 watches s2..s9
 //! m0 opens s2           m0 removes s2       m0 lists s          m0 reserves s
+//! m0 begins 1..9 20000  (it stages the first page of so many values of so many bytes, and unstages each)
 //! m0 writes first.rights=admin m0, read m1
 //! m0 stages 1 9000*a    m0 unstages 1       m0 writes P.x=staged:1
 //! m0 asks for doubts    m0 settles m1#1 as abort    (with m0.operator=1 its certificate is an operator's)
@@ -423,6 +424,7 @@ impl Teller {
             "stages" => return self.stage(name, what),
             "asks" => CallRequest::Doubts { after: None },
             "settles" => self.settles(what),
+            "begins" => return self.begin(name, what),
             "unstages" => CallRequest::Unstage {
                 registration: Default::default(),
                 token: number(what),
@@ -464,6 +466,32 @@ impl Teller {
                 on,
             };
             self.village.ask(name, Waiting::Call(None), ask);
+        }
+    }
+
+    /// Stages the first page of each of many values, and unstages it.
+    fn begin(&mut self, name: &str, what: &str) {
+        let (tokens, bytes) = what.split_once(' ').expect("FIRST..LAST BYTES");
+        let (first, last) = tokens.split_once("..").expect("FIRST..LAST");
+        for token in number(first)..=number(last) {
+            let stage = CallRequest::Stage {
+                segment: SegmentId(1),
+                registration: Default::default(),
+                token,
+                bytes: number(bytes),
+                index: 0,
+                chunks: vec![vec![0; OVERFLOW_CHUNK_BYTES].into()],
+            };
+            let registration = Default::default();
+            let unstage = CallRequest::Unstage {
+                registration,
+                token,
+            };
+            for request in [stage, unstage] {
+                let home = HOME;
+                let ask = Request::Call { home, request };
+                self.village.ask(name, Waiting::Call(None), ask);
+            }
         }
     }
 

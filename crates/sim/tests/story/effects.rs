@@ -1,6 +1,6 @@
 //! Effects that are not messages, as a person reads them.
 
-use super::names;
+use super::{names, rights};
 use thorp_model::records;
 use thorp_model::{Batch, Op, Outcome, PageId, Table};
 
@@ -38,6 +38,12 @@ fn record(table: Table, key: &[u8]) -> String {
             }
             _ if let Some(registration) = records::delegation_of(key) => {
                 format!("delegation of member {registration}")
+            }
+            _ if let Some(segment) = records::usage_of(key) => {
+                format!("what is used of {}", names::segment(segment))
+            }
+            _ if let Some(name) = records::made_by(key) => {
+                format!("segments made by {}", rights::name(name))
             }
             _ if let Some(segment) = records::rights_of(key) => {
                 format!("rights of {}", names::segment(segment))

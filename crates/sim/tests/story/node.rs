@@ -224,6 +224,13 @@ impl Node {
         self.limit("parked", |n| config.parked_bytes_max = n as usize);
         self.limit("registrations", |n| config.registrations_max = n as usize);
         self.limit("outcomes", |n| config.outcomes_per_member = n);
+        let per_name = &mut config.per_name;
+        self.limit("segments-of-a-name", |n| per_name.segments_max = n as usize);
+        self.limit("numbers-of-a-name", |n| {
+            per_name.page_numbers_max = n as u32
+        });
+        self.limit("commits-of-a-name", |n| per_name.commits_max = n as usize);
+        self.limit("readers", |n| config.readers_bytes_max = n as usize);
         config.per_child = self.per_child();
         config.alive = self.alive();
         self.limit("trim", |n| config.log_trim_max = n);

@@ -10,6 +10,8 @@ const FIRST_SITE: u64 = 1_000;
 
 /// The id of a node's name: it rises with its number, as the nodes' own ids do.
 pub(crate) fn name_id(name: &str) -> NameId {
+    // `m0+1` is another process of the name m0.
+    let (name, _) = name.split_once('+').unwrap_or((name, ""));
     let (kind, number) = name.split_at(name.len().min(1));
     match (kind, number.parse::<u64>()) {
         // A site that a member carries has the name of that member.

@@ -462,11 +462,11 @@ impl Children {
 
     /// Begins or ends a child's watching of a segment. False at the limit.
     pub(crate) fn watch(&mut self, edge: EdgeId, segment: SegmentId, on: bool) -> bool {
-        if !self.by_edge.contains_key(&edge) {
+        let Some(child) = self.by_edge.get(&edge) else {
             return true;
-        }
+        };
         if on {
-            return self.watches.begin(edge, segment);
+            return self.watches.begin((edge, child.kind), segment);
         }
         self.watches.end(edge, segment);
         true
@@ -478,6 +478,14 @@ impl Children {
         for edge in self.watches.end_segment(segment) {
             outbox.down(edge, Down::Unwatched(message::Unwatched { home, segment }));
         }
+    }
+
+    /// The segments that children of a child's name watch.
+    pub(crate) fn watched_by_name_of(&self, edge: EdgeId) -> BTreeSet<SegmentId> {
+        let name = self.by_edge.get(&edge).map(|child| child.who.name);
+        let of_name = |(_, child): &(&EdgeId, &Child)| Some(child.who.name) == name;
+        let edges = self.by_edge.iter().filter(of_name);
+        self.watches.watched_by(edges.map(|(edge, _)| *edge))
     }
 
     /// How many watches there are, of all children.

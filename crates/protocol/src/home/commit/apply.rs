@@ -4,8 +4,8 @@ use crate::home::Outbox;
 use crate::home::commit::effects::Effects;
 use crate::home::commit::refusal::{NotNow, conflict};
 use crate::home::commit::validate::newest_image;
+use crate::home::lists::is_list;
 use crate::home::pages::store::Pages;
-use crate::home::rights::is_list;
 use crate::home::segments::Segments;
 use crate::home::staging::Staging;
 use crate::home::two_phase::votes::Votes;
@@ -18,8 +18,8 @@ use thorp_model::limits::{
 use thorp_model::planted::Bug;
 use thorp_model::{
     Blob, Content, Generation, Image, ImageEdit, Incarnation, InvalidCommit, Mark, NewValue, Note,
-    ObjectId, Overflow, PageId, PageNo, Part, RIGHTS_SLOT, Refusal, Registration, SegmentId, Slot,
-    SlotChange, SlotSet, Table, WriteOp, change, planted, records, rights_page,
+    ObjectId, Overflow, PageId, PageNo, Part, Position, RIGHTS_SLOT, Refusal, Registration,
+    SegmentId, Slot, SlotChange, SlotSet, Table, WriteOp, change, planted, records, rights_page,
 };
 
 /// Works out the effects of one part.
@@ -47,7 +47,11 @@ impl Applier<'_> {
     pub(in crate::home) fn effects(mut self, part: &Part) -> Result<Effects, NotNow> {
         self.require(part)?;
         for writes in &part.writes {
-            let mut edit = ImageEdit::of(&self.newest_image(writes.page)?);
+            let image = self.newest_image(writes.page)?;
+            if image.version() == Position(0) {
+                self.effects.begin_pages(writes.page.segment, 1, 0);
+            }
+            let mut edit = ImageEdit::of(&image);
             for (slot, op) in &writes.slots {
                 let object = ObjectId {
                     page: writes.page,
@@ -216,6 +220,8 @@ impl Applier<'_> {
         let key = records::pair_key(self.registration, token);
         self.effects.ops.push(records::delete(Table::Staged, key));
         self.effects.staged.push(token);
+        let (segment, pages) = (object.page.segment, overflow.pages);
+        self.effects.begin_pages(segment, pages, pages);
         Ok(())
     }
 
@@ -244,6 +250,7 @@ impl Applier<'_> {
                 .segments
                 .give_overflow(page.segment, value.len() as u64, 1)
                 .ok_or(InvalidCommit::TooLarge)?;
+            self.effects.begin_pages(page.segment, 1, 0);
             self.outbox.note(Note::ObjectSpilled);
             if !changed.contains(slot) {
                 self.outbox.note(Note::ObjectMoved);

@@ -2,6 +2,7 @@
 
 use crate::home::commit::refusal::NotNow;
 use crate::home::log::room::Bill;
+use crate::home::usage::PageCount;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use thorp_model::limits::{COMMIT_EFFECT_BYTES_MAX, COMMIT_PAGES_MAX};
@@ -30,6 +31,8 @@ pub(in crate::home) struct Effects {
     unbounded: bool,
     /// Segments whose overflow pages were given.
     pub(in crate::home) spilled: BTreeSet<SegmentId>,
+    /// Pages that it brings and ends, in each segment (rule R7).
+    pub(in crate::home) pages_of: BTreeMap<SegmentId, PageCount>,
 }
 
 /// What an entry of the log record is charged beside its value, in bytes.
@@ -80,6 +83,14 @@ impl Effects {
         let slots = PageSlots::Whole;
         self.bytes += EFFECT_ENTRY_BYTES;
         self.changes.insert(page, PageChange { page, slots });
+        self.pages_of.entry(page.segment).or_default().ended += 1;
+    }
+
+    /// Pages of a segment are there because of it. Of these, so many were staged.
+    pub(in crate::home) fn begin_pages(&mut self, segment: SegmentId, begun: u32, staged: u32) {
+        let count = self.pages_of.entry(segment).or_default();
+        count.begun += begun;
+        count.staged += staged;
     }
 
     /// A small request may have large effects.

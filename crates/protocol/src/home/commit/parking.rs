@@ -1,6 +1,7 @@
 //! Commits that wait for pages from disk, bounded by their number and by what
 //! they keep in memory (rule 15).
 
+use crate::edge::shares::Shares;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use thorp_model::limits::PAGE_BYTES;
@@ -23,6 +24,11 @@ pub(in crate::home) struct Parked {
 }
 
 impl Parked {
+    /// The name of its member.
+    fn name(&self) -> NameId {
+        self.request.id.member.name()
+    }
+
     /// What it keeps in memory: itself, and every page that may not go before it.
     fn bytes(&self) -> usize {
         PARKED_ENTRY_BYTES + self.request.bytes() + self.needs.len() * PAGE_BYTES
@@ -42,6 +48,9 @@ pub(in crate::home) struct Parking {
     by_page: BTreeMap<PageId, BTreeSet<Place>>,
     by_edge: BTreeMap<EdgeId, BTreeSet<Place>>,
     bytes: usize,
+    /// Commits and bytes of each name (rule R7).
+    commits_of: Shares<NameId>,
+    bytes_of: Shares<NameId>,
     commits_max: usize,
     bytes_max: usize,
 }
@@ -55,6 +64,8 @@ impl Parking {
             by_page: BTreeMap::new(),
             by_edge: BTreeMap::new(),
             bytes: 0,
+            commits_of: Shares::default(),
+            bytes_of: Shares::default(),
             commits_max,
             bytes_max,
         }
@@ -70,21 +81,30 @@ impl Parking {
         self.by_edge.get(&edge).map_or(0, BTreeSet::len)
     }
 
+    /// How many of a name wait.
+    pub(in crate::home) fn of_name(&self, name: NameId) -> u64 {
+        self.commits_of.of(name)
+    }
+
     /// Bytes that they keep in memory.
     pub(in crate::home) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Parks a commit. False at a limit: then it is not parked.
+    /// Parks a commit. False at a limit, and if its name had more than it leaves free: then it is not parked.
     pub(in crate::home) fn park(&mut self, parked: Parked) -> bool {
-        let bytes = self.bytes + parked.bytes();
-        let fits = bytes <= self.bytes_max
+        let (own, name) = (parked.bytes(), parked.name());
+        let bytes = self.bytes + own;
+        let is_shared = self.has_share(name, own as u64);
+        let fits = (bytes <= self.bytes_max && is_shared)
             || self.commits.is_empty()
             || planted::is(Bug::ParkedBytesNotCounted);
         if !fits || self.commits.len() >= self.commits_max {
             return false;
         }
         self.bytes = bytes;
+        self.commits_of.take(Some(name), 1);
+        self.bytes_of.take(Some(name), own as u64);
         self.last.0 += 1;
         for page in &parked.needs {
             self.by_page.entry(*page).or_default().insert(self.last);
@@ -93,6 +113,14 @@ impl Parking {
         of_edge.insert(self.last);
         self.commits.insert(self.last, parked);
         true
+    }
+
+    /// Whether a name may park a commit of so many bytes.
+    fn has_share(&self, name: NameId, bytes: u64) -> bool {
+        let (commits_max, bytes_max) = (self.commits_max as u64, self.bytes_max as u64);
+        let has_place = self.commits_of.allows(name, 1, (commits_max, u64::MAX));
+        let has_bytes = self.bytes_of.allows(name, bytes, (bytes_max, u64::MAX));
+        (has_place && has_bytes) || planted::is(Bug::ProcessesNotCounted)
     }
 
     /// A page has come: takes out those that missed nothing else, to be judged
@@ -133,6 +161,9 @@ impl Parking {
     fn take(&mut self, place: Place) -> Option<Parked> {
         let parked = self.commits.remove(&place)?;
         self.bytes -= parked.bytes();
+        self.commits_of.give_back(Some(parked.name()), 1);
+        self.bytes_of
+            .give_back(Some(parked.name()), parked.bytes() as u64);
         for page in &parked.needs {
             leave(&mut self.by_page, *page, place);
         }

@@ -7,14 +7,16 @@ use crate::home::commit::dependencies::Dependencies;
 use crate::home::commit::effects::Effects;
 use crate::home::commit::parking::{Parked, Parking};
 use crate::home::commit::refusal::NotNow;
+use crate::home::lists;
 use crate::home::log::queue::OnDurable;
 use crate::home::log::room::{Bill, Demand};
 use crate::home::log::{Log, space_estimate};
 use crate::home::outcomes::{self, Known};
-use crate::home::rights::{self, Denied};
+use crate::home::rights::Denied;
 use crate::home::tables::{Entry, Tables};
 use crate::home::two_phase::other_homes::OtherHomes;
 use crate::home::two_phase::votes::{State, Vote};
+use crate::home::usage::PageCount;
 use crate::home::{HomeConfig, Outbox};
 use alloc::vec::Vec;
 use thorp_model::limits::{COMMIT_BYTES_MAX, DEPENDS_ON_MAX};
@@ -172,7 +174,7 @@ impl Pipeline<'_> {
         }
         // A vote is logged, too, and so is how it ends, also where nothing is written.
         let is_logged = !part.writes.is_empty() || !request.with.is_empty();
-        if !self.log.has_space() && is_logged && !rights::may_take_room(request) {
+        if !self.log.has_space() && is_logged && !lists::may_take_room(request) {
             return Err(NotNow::Refused(Refusal::Full));
         }
         if self.tables.pages.mob_is_full() && !part.writes.is_empty() {
@@ -193,7 +195,20 @@ impl Pipeline<'_> {
         if !part.writes.is_empty() {
             effects.bill = self.bill(request, &effects)?;
         }
+        self.check_space(*who, &effects)?;
         Ok(effects)
+    }
+
+    /// Judges the space that a name has after a commit (rule R7). Operators have no share.
+    fn check_space(&self, who: Principal, effects: &Effects) -> Result<(), NotNow> {
+        let count = |of: fn(&PageCount) -> u32| -> u64 {
+            let counts = effects.pages_of.values();
+            counts.map(|count| u64::from(of(count))).sum()
+        };
+        let fresh = count(|count| count.begun - count.staged);
+        let more = fresh.saturating_sub(count(|count| count.ended));
+        let judged = self.tables.check_space(who, more, self.log);
+        judged.map_err(|share| NotNow::Refused(Refusal::Share(share)))
     }
 
     /// Judges a part's rights. What it lacks is recorded (rule R8).
@@ -223,7 +238,7 @@ impl Pipeline<'_> {
         if self.log.has_space() {
             return self.fits([effects]).then(Bill::default).ok_or(full);
         }
-        let lists = rights::list_bytes(request);
+        let lists = lists::list_bytes(request);
         let (bytes, ops) = weight([effects]);
         // The home stores a copy of each list.
         let copies = space_estimate::charge(2 * lists, 0);

@@ -30,6 +30,7 @@ pub(in crate::home) fn note_of(refusal: &Refusal) -> Note {
         Refusal::InDoubt => Note::RefusedInDoubt,
         Refusal::Busy { .. } => Note::RefusedBusy,
         Refusal::Full => Note::RefusedFull,
+        Refusal::Share(_) => Note::NameLimited,
         Refusal::BuiltOnRefused => Note::RefusedBuiltOn,
         // A home refuses nothing with the last two: they are a member's words.
         Refusal::Unknown | Refusal::Forgotten | Refusal::WentBack | Refusal::Lost => {

@@ -137,6 +137,11 @@ impl Log {
         }
     }
 
+    /// Bytes that the store could take yet; none if nobody knows.
+    pub(in crate::home) fn free(&self) -> Option<u64> {
+        self.space.free()
+    }
+
     /// Whether so many bytes in so many operations fit into the store, by what is known.
     pub(in crate::home) fn fits(&self, bytes: usize, ops: usize) -> bool {
         self.space.fits(bytes, ops)

@@ -13,15 +13,16 @@ use crate::home::segments::Segments;
 use crate::home::staging::Staging;
 use crate::home::tables::Tables;
 use crate::home::two_phase::votes::Votes;
+use crate::home::usage::Usage;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::de::DeserializeOwned;
 use thorp_model::planted::Bug;
 use thorp_model::records::{
-    AuditMark, CarrierRecord, DelegationRecord, FORMAT_VERSION, HomeRecord, LogRecord,
+    AuditMark, CarrierRecord, DelegationRecord, FORMAT_VERSION, HomeRecord, LogRecord, MadeRecord,
     MemberRecord, NextRecord, OutcomeRecord, QuarantineRecord, RightsRecord, SegmentRecord,
-    StagedRecord, VoteRecord,
+    StagedRecord, UsageRecord, VoteRecord,
 };
 use thorp_model::{Now, Op, Position, Reader, Scan, Stamp, StorageError, Table, planted, records};
 
@@ -57,8 +58,9 @@ pub(in crate::home) fn recover(
             config.history.incarnation,
         ),
         segments: Segments::default(),
-        rights: Rights::default(),
+        rights: Rights::new(config.readers_bytes_max),
         staging: Staging::default(),
+        usage: Usage::new(config.per_name),
     };
     parts.recover(store, now)?;
     let (tip, last_stamp) = parts.recover_log(store, installed)?;
@@ -75,6 +77,7 @@ pub(in crate::home) fn recover(
         staging: parts.staging,
         outcomes: parts.outcomes,
         votes: Votes::default(),
+        usage: parts.usage,
         next,
     };
     recover_votes(&mut tables, store, now)?;
@@ -136,6 +139,7 @@ struct Parts {
     segments: Segments,
     rights: Rights,
     staging: Staging,
+    usage: Usage,
 }
 
 impl Parts {
@@ -152,6 +156,25 @@ impl Parts {
                 }
             },
         )?;
+        let (from, to) = records::usage_range();
+        scan(
+            store,
+            Table::Meta,
+            &from,
+            &to,
+            |key, record: UsageRecord| {
+                if let Some(segment) = records::usage_of(key) {
+                    self.rights.made(segment, record.maker);
+                    self.usage.recover(segment, record);
+                }
+            },
+        )?;
+        let (from, to) = records::made_range();
+        scan(store, Table::Meta, &from, &to, |key, record: MadeRecord| {
+            if let Some(name) = records::made_by(key) {
+                self.usage.recover_made(name, record);
+            }
+        })?;
         let (from, to) = records::rights_range();
         scan(
             store,
@@ -221,7 +244,8 @@ impl Parts {
         })?;
         scan(store, Table::Staged, &[], &[], |key, r: StagedRecord| {
             if let Some((registration, token)) = records::pair_of(key) {
-                self.staging.insert(registration, token, r, now);
+                let name = self.outcomes.name_of(registration);
+                self.staging.insert((registration, name), token, r, now);
             }
         })
     }

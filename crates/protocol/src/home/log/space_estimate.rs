@@ -50,6 +50,11 @@ impl SpaceEstimate {
         }
     }
 
+    /// Bytes that could be brought yet; none before the first report.
+    pub(in crate::home) fn free(&self) -> Option<u64> {
+        self.free.map(|free| free.saturating_sub(self.spent.all))
+    }
+
     /// Whether so many bytes in so many operations fit as well.
     pub(in crate::home) fn fits(&self, bytes: usize, ops: usize) -> bool {
         let wanted = self.spent.all.saturating_add(charge(bytes, ops));

@@ -68,6 +68,7 @@ impl Remover {
         if last {
             ops.push(records::delete(Table::Meta, records::segment_key(segment)));
             ops.push(records::delete(Table::Meta, records::rights_key(segment)));
+            ops.push(records::delete(Table::Meta, records::usage_key(segment)));
         }
         self.removing = Some(Removing {
             mark,
@@ -130,8 +131,8 @@ mod tests {
         assert_eq!(batch(0, 2), None, "one batch at a time");
         assert_eq!(
             batch(1, 2),
-            Some(4),
-            "two pages, the segment's record and its rights"
+            Some(5),
+            "two pages, the segment's record, its rights and what was used of it"
         );
         assert_eq!(batch(2, 3), None);
         assert_eq!(remover.made_durable(Mark(2)), Some(id));

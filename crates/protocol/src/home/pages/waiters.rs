@@ -1,16 +1,19 @@
 //! Children that wait for pages from disk.
 
+use crate::edge::shares::Shares;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use thorp_model::limits::FETCHES_PER_CHILD_MAX;
+use thorp_model::limits::{FETCHES_PER_CHILD_MAX, FETCHES_UNDER_WAY_MAX};
 use thorp_model::planted::Bug;
-use thorp_model::{Attempt, EdgeId, Epoch, PageId, message, planted};
+use thorp_model::{Attempt, EdgeId, Epoch, NameId, PageId, message, planted};
 
 /// A child that waits for a page from disk.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::home) struct Waiter {
     /// The edge to the child.
     pub(in crate::home) edge: EdgeId,
+    /// The name of the member that waits. None: a site, which asks for all below it.
+    name: Option<NameId>,
     /// The stream that the request belongs to.
     pub(in crate::home) epoch: Epoch,
     /// Names the request in its response.
@@ -25,9 +28,13 @@ pub(in crate::home) struct Waiter {
 
 impl Waiter {
     /// The child on this edge, which has sent this request.
-    pub(in crate::home) fn of(edge: EdgeId, fetch: &message::Fetch) -> Self {
+    pub(in crate::home) fn of(
+        (edge, name): (EdgeId, Option<NameId>),
+        fetch: &message::Fetch,
+    ) -> Self {
         Waiter {
             edge,
+            name,
             epoch: fetch.epoch,
             attempt: fetch.attempt,
             beside: fetch.peers,
@@ -51,12 +58,29 @@ impl Waiter {
 ///
 /// No child waits for more than [`FETCHES_PER_CHILD_MAX`] pages, and no page is listed for which
 /// no child waits.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(in crate::home) struct Waiters {
     by_page: BTreeMap<PageId, Vec<Waiter>>,
+    /// What the members of each name wait for (rule R7).
+    shares: Shares<NameId>,
+    per_name_max: usize,
 }
 
 impl Waiters {
+    /// Nobody waits. The members of one name together wait for so many pages.
+    pub(in crate::home) fn new(per_name_max: usize) -> Self {
+        Waiters {
+            by_page: BTreeMap::new(),
+            shares: Shares::default(),
+            per_name_max,
+        }
+    }
+
+    /// The most pages that the members of one name wait for.
+    pub(in crate::home) fn most_of_a_name(&self) -> usize {
+        self.shares.most() as usize
+    }
+
     /// How many requests wait.
     pub(in crate::home) fn len(&self) -> usize {
         self.by_page.values().map(Vec::len).sum()
@@ -65,8 +89,14 @@ impl Waiters {
     /// Adds a child to those that wait for a page. False at its limit: then it does not wait.
     pub(in crate::home) fn add(&mut self, page: PageId, waiter: Waiter) -> bool {
         let has_space = self.of(waiter.edge) < waiter.most();
-        let is_added = has_space || planted::is(Bug::ChildNotLimited);
+        let limits = (FETCHES_UNDER_WAY_MAX as u64, self.per_name_max as u64);
+        let is_shared = waiter
+            .name
+            .is_none_or(|name| self.shares.allows(name, 1, limits));
+        let is_shared = is_shared || planted::is(Bug::ProcessesNotCounted);
+        let is_added = (has_space && is_shared) || planted::is(Bug::ChildNotLimited);
         if is_added {
+            self.shares.take(waiter.name, 1);
             self.by_page.entry(page).or_default().push(waiter);
         }
         is_added
@@ -74,13 +104,19 @@ impl Waiters {
 
     /// The page has come, or is known to be damaged: its waiters wait no longer.
     pub(in crate::home) fn take(&mut self, page: PageId) -> Vec<Waiter> {
-        self.by_page.remove(&page).unwrap_or_default()
+        let waiters = self.by_page.remove(&page).unwrap_or_default();
+        for waiter in &waiters {
+            self.shares.give_back(waiter.name, 1);
+        }
+        waiters
     }
 
     /// Drops the requests of an edge that is gone.
     pub(in crate::home) fn forget(&mut self, edge: EdgeId) {
         self.by_page.retain(|_, waiters| {
-            waiters.retain(|waiter| waiter.edge != edge);
+            for waiter in waiters.extract_if(.., |waiter| waiter.edge == edge) {
+                self.shares.give_back(waiter.name, 1);
+            }
             !waiters.is_empty()
         });
     }
@@ -98,6 +134,7 @@ mod tests {
     fn waiter(edge: u64, ahead: bool) -> Waiter {
         Waiter {
             edge: EdgeId(edge),
+            name: Some(NameId(7)),
             epoch: Epoch(1),
             attempt: Attempt(1),
             beside: false,
@@ -108,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_prefetch_leaves_half_of_the_space() {
-        let mut waiters = Waiters::default();
+        let mut waiters = Waiters::new(usize::MAX);
         let page = |number: usize| PageId::new(1, number as u32);
         for number in 0..FETCHES_PER_CHILD_MAX / 2 {
             assert!(waiters.add(page(number), waiter(1, true)));
@@ -123,5 +160,27 @@ mod tests {
         assert_eq!(waiters.len(), 1);
         assert_eq!(waiters.take(page(0)).len(), 1);
         assert_eq!(waiters.len(), 0);
+    }
+
+    #[test]
+    fn all_members_of_a_name_have_one_share() {
+        let mut waiters = Waiters::new(3);
+        let page = PageId::new(1, 1);
+        let added = [1, 2, 3, 4].map(|edge| waiters.add(page, waiter(edge, false)));
+        assert_eq!(added, [true, true, true, false]);
+        let name = Some(NameId(8));
+        let other = Waiter {
+            name,
+            ..waiter(5, false)
+        };
+        assert!(waiters.add(page, other), "another name");
+        let name = None;
+        let site = Waiter { name, ..other };
+        assert!((0..9).all(|_| waiters.add(page, site)), "a site");
+        waiters.forget(EdgeId(1));
+        assert!(waiters.add(page, waiter(1, false)));
+        assert_eq!(waiters.most_of_a_name(), 3);
+        waiters.take(page);
+        assert_eq!(waiters.most_of_a_name(), 0);
     }
 }
