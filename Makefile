@@ -123,8 +123,10 @@ bugs: ## Every planted bug is caught, and after how many seeds: make bugs BUG_SE
 	$(CARGO) run --profile sim -p thorp-sim -- bugs --seeds-max $(BUG_SEEDS) --jobs $(JOBS)
 
 fuzz: ## Coverage-guided fuzzing of what comes off the wire (needs cargo-fuzz and a nightly toolchain)
+	cd fuzz && $(CARGO) run -q --no-default-features --bin scripts corpus/roles
 	cd fuzz && $(CARGO) +nightly fuzz run codec -- -max_total_time=$(FUZZ_SECONDS) -max_len=4096
-	cd fuzz && $(CARGO) +nightly fuzz run machines -- -max_total_time=$(FUZZ_SECONDS) -max_len=4096
+	cd fuzz && $(CARGO) +nightly fuzz run -s none machines corpus/machines corpus/roles -- -max_total_time=$(FUZZ_SECONDS) -max_len=4096
+	cd fuzz && $(CARGO) +nightly fuzz run -s none roles -- -max_total_time=$$((3 * $(FUZZ_SECONDS))) -max_len=4096
 
 bench: ## What docs/performance.md tells, measured here: one line of JSON for each figure
 	$(CARGO) build --release -p thorp-bench
