@@ -92,8 +92,14 @@ pub const ROOM_NAMES_MAX: usize = 1024;
 pub const SEGMENTS_MAX: usize = 65_536;
 /// Homes of which a child claims something (rule R9).
 pub const CLAIMS_MAX: usize = 256;
-/// Claims of one home that a site has passed up and that wait for the home's word (rule R9).
+/// Claims of one home that sites below have brought and that wait for the home's word, shared by the names of the sites (rules
+/// R7 and R9).
 pub const CLAIMS_PASSED_MAX: usize = 65_536;
+
+/// Messages to one home that nobody answers and that a site passes on from one heartbeat of the home to the next (rule R7).
+pub const UNANSWERED_MAX: usize = 16_384;
+/// The same of one name.
+pub const UNANSWERED_PER_NAME_MAX: usize = UNANSWERED_MAX / 16;
 
 /// Segments that one name has made and that are there (rule R7). It also has no more than it leaves free.
 pub const SEGMENTS_PER_NAME_MAX: usize = SEGMENTS_MAX / 2;

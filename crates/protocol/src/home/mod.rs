@@ -603,6 +603,10 @@ impl Home {
         if denied.name.len() > REPORTED_NAME_BYTES_MAX {
             return cut_off(edge, "a name longer than names are", outbox);
         }
+        // Operators read it in a terminal. Certificates have no other names.
+        if !denied.name.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return cut_off(edge, "a name that no certificate has", outbox);
+        }
         let who = NameId::of(&denied.name);
         let occasion = Occasion::denied(who, denied.segment, Right::Read);
         let occasion = occasion.brought_by(Some(site.node.name()));

@@ -10,6 +10,7 @@
 //! | `delegations` | which site below brings the requests of which member (rule R2) |
 //! | `proxy` | what the redirector knows of one home |
 //! | `peer_fetch`, `redirects` | pages for children: from memory, from a neighbour, or from above (rule 9) |
+//! | `unanswered` | what nodes below send and nobody answers (rule R7) |
 //! | `passed_claims` | claims of nodes below that only the home can judge (rule R9) |
 //! | `digests` | what the home vouches for of the pages that neighbours send (rule R6) |
 //! | `standby`, `subtree` | the node's own memory, and what nobody in the subtree needs any more |
@@ -31,6 +32,7 @@ mod standby;
 mod subtree;
 #[cfg(test)]
 mod tests;
+mod unanswered;
 mod waiter;
 mod watch;
 
@@ -270,8 +272,8 @@ impl Redirector {
         match (message, proxy) {
             (Up::Commit(request), _) => self.forwarder().commit(edge, request, outbox),
             (Up::Decide(decide), _) => self.forwarder().decide(edge, decide, outbox),
-            (Up::Settled(settled), _) => {
-                self.forwarder().pass_up(home, Up::Settled(settled), outbox);
+            (Up::Settled(settled), Some(proxy)) => {
+                proxy.pass_unanswered(child.node.name(), Up::Settled(settled), outbox);
             }
             (Up::Call(call), _) => self.call(edge, call, outbox),
             (Up::Fetch(fetch), Some(proxy)) => proxy.asked(now, edge, &fetch, outbox),
@@ -283,14 +285,17 @@ impl Redirector {
             }
             // A site below passes on what it denied; a member denies nobody.
             (Up::Denied(denied), Some(proxy)) if child.kind == NodeKind::Redirector => {
-                proxy.up.pass(Up::Denied(denied), outbox);
+                proxy.pass_unanswered(child.node.name(), Up::Denied(denied), outbox);
             }
             (Up::Denied(_), Some(_)) => {}
-            (Up::Judge(judge), Some(proxy)) => {
-                if !proxy.judge(edge, &judge, outbox) {
+            // A site below asks for nodes below it. A member has none.
+            (Up::Judge(judge), Some(proxy)) if child.kind == NodeKind::Redirector => {
+                let of = (edge, child.node.name());
+                if !proxy.judge(of, &judge, outbox) {
                     cut_off(edge, "it passes more claims up than may wait", outbox);
                 }
             }
+            (Up::Judge(_), Some(_)) => {}
             (Up::Report(report), Some(proxy)) => {
                 if let Err(why) = proxy.resync().report(edge, &report, outbox) {
                     cut_off(edge, why, outbox);
@@ -382,7 +387,7 @@ impl Redirector {
                     proxy.begin_child(now, edge, peer, verdict, outbox);
                 }
             }
-            Some(Passed::OfSite(edge, question)) => {
+            Some(Passed::OfSite { edge, question, .. }) => {
                 let judged = message::Judged {
                     home,
                     question,
@@ -478,7 +483,7 @@ impl Redirector {
         let home = message.home();
         let has_ended = matches!(message, Down::End(_));
         let is_heard = match self.homes.get_mut(&home) {
-            Some(proxy) => proxy.up.hears(edge, &message, outbox),
+            Some(proxy) => proxy.hears(now, edge, &message, outbox),
             None => matches!(message, Down::Begin(_)),
         };
         if is_heard {

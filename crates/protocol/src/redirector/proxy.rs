@@ -14,6 +14,7 @@ use crate::redirector::redirects::Redirects;
 use crate::redirector::resync::{Resync, Whose, reported};
 use crate::redirector::standby::Images;
 use crate::redirector::subtree::Subtree;
+use crate::redirector::unanswered::Unanswered;
 use crate::redirector::waiter::Waiter;
 use crate::redirector::watch::{Watched, Watching};
 use crate::redirector::{Outbox, RedirectorConfig};
@@ -45,6 +46,7 @@ pub(super) struct Proxy {
     pub(super) watched: Watched,
     /// Claims of nodes below that were passed up (rule R9).
     passed_claims: PassedClaims,
+    unanswered: Unanswered,
     reports: Reports<Whose>,
     reported_max: usize,
 }
@@ -67,8 +69,30 @@ impl Proxy {
             redirects: Redirects::default(),
             watched: Watched::default(),
             passed_claims: PassedClaims::default(),
+            unanswered: Unanswered::default(),
             reports,
             reported_max: config.reported_max,
+        }
+    }
+
+    /// Whether a message from above is of the live stream.
+    pub(super) fn hears(
+        &mut self,
+        now: Millis,
+        edge: EdgeId,
+        message: &Down,
+        outbox: &mut Outbox,
+    ) -> bool {
+        self.unanswered.heard(now);
+        self.up.hears(edge, message, outbox)
+    }
+
+    /// Passes on what a child of this name says and nobody answers. What is above the limits is lost, as if on the way: the
+    /// homes find out about outcomes by themselves (rule 10).
+    pub(super) fn pass_unanswered(&mut self, name: NameId, message: Up, outbox: &mut Outbox) {
+        match self.unanswered.may_pass(name) {
+            true => self.up.pass(message, outbox),
+            false => outbox.note(Note::NameLimited),
         }
     }
 
@@ -204,10 +228,10 @@ impl Proxy {
         self.up.is_of_this_life(claim) || planted::is(Bug::ClaimsNotPassed)
     }
 
-    /// A site below passes up what it cannot judge. False: it has passed as many as may be.
+    /// A site below, of this name, passes up what it cannot judge. False: it has passed as many as may be.
     pub(super) fn judge(
         &mut self,
-        edge: EdgeId,
+        (edge, name): (EdgeId, NameId),
         judge: &message::Judge,
         outbox: &mut Outbox,
     ) -> bool {
@@ -222,7 +246,11 @@ impl Proxy {
             outbox.down(edge, Down::Judged(judged));
             return true;
         }
-        let passed = Passed::OfSite(edge, judge.question);
+        let passed = Passed::OfSite {
+            edge,
+            name,
+            question: judge.question,
+        };
         self.passed_claims
             .pass(&self.up, passed, judge.claim, outbox)
     }
