@@ -1,11 +1,14 @@
 //! The audit of a home: what is recorded about rights, and when it is written (rule R8).
 
+use crate::home::history::OtherHistory;
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use thorp_model::limits::{AUDIT_NAMES_MAX, AUDIT_PENDING_MAX};
+use thorp_model::records::OpenedMark;
 use thorp_model::{
-    AUDIT_RECORDS_MAX, AuditEvent, AuditRecord, NameId, Position, Right, SegmentId, Subject,
+    AUDIT_RECORDS_MAX, AuditEvent, AuditRecord, HomeOpened, NameId, Position, Receipt, Right,
+    SegmentId, Subject,
 };
 
 /// What makes two events equal: they are one record, with a count.
@@ -20,6 +23,16 @@ pub(in crate::home) struct Occasion {
 }
 
 impl Occasion {
+    /// A name did something that concerns no segment.
+    pub(in crate::home) fn of(who: NameId, event: AuditEvent) -> Self {
+        Occasion {
+            event,
+            who,
+            segment: SegmentId(0),
+            site: None,
+        }
+    }
+
     /// A name wanted a right at the home itself.
     pub(in crate::home) fn denied(who: NameId, segment: SegmentId, right: Right) -> Self {
         Occasion {
@@ -51,6 +64,8 @@ pub(in crate::home) struct Audit {
     names: BTreeMap<NameId, String>,
     /// The number of the last record.
     last: u64,
+    /// The number of the last opening that was noted, until it is written.
+    opened: Option<u64>,
 }
 
 impl Audit {
@@ -71,6 +86,12 @@ impl Audit {
     pub(in crate::home) fn learn(&mut self, name: &str) {
         if self.names.len() < AUDIT_NAMES_MAX {
             self.names.insert(NameId::of(name), String::from(name));
+        }
+    }
+
+    fn learn_name(&mut self, id: NameId, name: &str) {
+        if NameId::of(name) == id {
+            self.learn(name);
         }
     }
 
@@ -104,6 +125,66 @@ impl Audit {
         } else if has_space {
             self.pending.insert(occasion, times);
         }
+    }
+
+    /// A node has claimed what nothing proves (rule R9).
+    pub(in crate::home) fn note_unproven(&mut self, by: &str) {
+        self.note(Occasion::of(NameId::of(by), AuditEvent::ClaimUnproven), 1);
+    }
+
+    /// A node has brought a receipt of another history (rule R9).
+    pub(in crate::home) fn note_met(&mut self, other: &OtherHistory) {
+        let Receipt {
+            incarnation, point, ..
+        } = other.receipt;
+        let event = AuditEvent::OtherHistory {
+            incarnation,
+            life: point.life.counter,
+            position: point.position,
+        };
+        self.learn(&other.by);
+        self.note(Occasion::of(NameId::of(&other.by), event), 1);
+    }
+
+    /// Operators have opened the home of this name since the last opening that is in the audit (rule R9). It goes on from
+    /// a position.
+    pub(in crate::home) fn note_openings(
+        &mut self,
+        openings: &[HomeOpened],
+        (recorded, home, position): (OpenedMark, &str, Position),
+    ) {
+        let new = openings
+            .iter()
+            .filter(|opened| opened.number > recorded.last);
+        for opened in new {
+            let who = match &opened.by {
+                Some(operator) => {
+                    self.learn_name(operator.id, &operator.name);
+                    operator.id
+                }
+                None => {
+                    self.learn(home);
+                    NameId::of(home)
+                }
+            };
+            let event = AuditEvent::Opened {
+                how: opened.how,
+                incarnation: opened.incarnation,
+                life: opened.life,
+                position,
+            };
+            self.note(Occasion::of(who, event), 1);
+            self.opened = Some(opened.number);
+        }
+    }
+
+    /// The number of the last opening, if all are written now, and were not before.
+    pub(in crate::home) fn take_opened(&mut self) -> Option<OpenedMark> {
+        let is_opening = |occasion: &Occasion| matches!(occasion.event, AuditEvent::Opened { .. });
+        if self.pending.keys().any(is_opening) {
+            return None;
+        }
+        self.opened.take().map(|last| OpenedMark { last })
     }
 
     /// Whether something has to be written.
@@ -190,6 +271,7 @@ impl Audit {
 mod tests {
     use super::*;
     use alloc::format;
+    use thorp_model::{HowOpened, Incarnation, Operator};
 
     const SEGMENT: SegmentId = SegmentId(2);
     const AT: (Position, u64) = (Position(5), 1_000);
@@ -296,6 +378,38 @@ mod tests {
         assert_eq!(asked, expected);
         assert!(audit.is_due(), "the others wait");
         assert_eq!(take(&mut audit).len(), 2);
+    }
+
+    #[test]
+    fn each_opening_is_recorded_once_with_who_did_it() {
+        let opened = |number, by| HomeOpened {
+            number,
+            how: HowOpened::Apart,
+            by,
+            incarnation: Incarnation::default(),
+            life: 6,
+        };
+        let olga = Operator {
+            id: NameId::of("olga"),
+            name: String::from("olga"),
+        };
+        let openings = [opened(1, None), opened(2, Some(olga)), opened(3, None)];
+        let mut audit = Audit::default();
+        audit.note_openings(&openings, (OpenedMark { last: 1 }, "alps", Position(4)));
+        assert_eq!(audit.take_opened(), None, "nothing is written yet");
+        let records = audit.take(AT, |_| None, |_| true);
+        let mut by: Vec<&str> = records.iter().map(|record| &*record.name).collect();
+        by.sort_unstable();
+        assert_eq!(by, ["alps", "olga"]);
+        let event = AuditEvent::Opened {
+            how: HowOpened::Apart,
+            incarnation: Incarnation::default(),
+            life: 6,
+            position: Position(4),
+        };
+        assert!(records.iter().all(|record| record.event == event));
+        assert_eq!(audit.take_opened(), Some(OpenedMark { last: 3 }));
+        assert_eq!(audit.take_opened(), None);
     }
 
     #[test]
