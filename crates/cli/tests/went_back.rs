@@ -107,6 +107,21 @@ impl Place {
         assert!(said.err.contains("home alps is closed"), "{}", said.err);
     }
 
+    fn as_olga(&self, args: &[&str]) -> Value {
+        let mut command = self.home().command(args);
+        command.env("THORP_IDENTITY", self.path("olga"));
+        let said = thorp_testing::finish(command);
+        assert_eq!(said.code, 0, "{}", said.err);
+        serde_json::from_str(&said.out).unwrap()
+    }
+
+    /// An operator opens what is there, while it runs.
+    fn confirm_running(&self) -> Value {
+        let told = self.as_olga(&["confirm", "alps", "--json"]);
+        assert_eq!(self.history()["closed"], Value::Null);
+        told
+    }
+
     /// An operator opens what is there.
     fn confirm(&mut self) {
         self.stop();
@@ -209,8 +224,23 @@ fn a_home_that_ran_past_its_old_position_closes_when_a_member_comes_back() {
     place.way.mend();
     place.eventually_closed_by_anna();
     assert_nothing_is_done(&anna, &money);
-    place.confirm();
+    let told = place.confirm_running();
+    let other = &told["other"];
+    assert_eq!(other["by"], "anna");
+    // The life that is lost began after the backup.
+    assert_eq!(told["shared_position"], Value::Null);
+    assert_eq!(
+        (&other["life"], &told["before"]["life"]),
+        (&Value::from(2), &Value::from(2))
+    );
+    assert!(other["position"].as_u64().unwrap() >= 10, "{told}");
     assert_goes_on(&anna, &money);
+    let audit = place.as_olga(&["audit", "alps", "--json"]);
+    let audit = audit.as_array().unwrap().iter();
+    let told: Vec<[&str; 2]> = audit
+        .map(|entry| ["event", "who"].map(|key| entry[key].as_str().unwrap()))
+        .collect();
+    assert_eq!(told, [["other_history", "anna"], ["opened", "olga"]]);
 }
 
 /// Threat 24: the home stood below its old position, and every call of its members timed out.
