@@ -26,7 +26,7 @@ FAILOVER ?=
 BUILT = $(or $(CARGO_TARGET_DIR),target)
 SKIPPED = $(abspath $(BUILT))/skipped.txt
 
-.PHONY: help build demo demo-rights test lint floors tla tla-deep unit kill trace histories rights-elsewhere sim same campaign bugs fuzz bench failover lab scale ocean planning clean
+.PHONY: help build demo demo-rights test lint floors tla tla-deep unit kill trace histories identities rights-elsewhere sim same campaign bugs fuzz bench failover lab scale ocean planning clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -89,6 +89,13 @@ histories: ## What real processes did under faults, judged by another's checker;
 		$$run --workload lists --transactions $(BROKEN_TRANSACTIONS) --bug $$bug --out $(BUILT)/planted/$$bug.jsonl || exit 1; \
 	done
 	@$(BUILT)/release/thorp-histories sum $(BUILT)/histories.jsonl --operations-min $(OPERATIONS_MIN)
+
+identities: ## Certificates change under load, with failovers in between; no edge is lost but the revoked one's: make identities TRANSACTIONS=20000
+	$(CARGO) build --release -p thorp-cli -p thorp-histories
+	@for strict in "" --strict; do \
+		$(BUILT)/release/thorp-histories run --thorp $(BUILT)/release/thorp --identities --workload lists \
+			--transactions $(TRANSACTIONS) $$strict || exit 1; \
+	done
 
 rights-elsewhere: ## What homes and sites answer about rights, compared with casbin; wrong rules are noticed: make rights-elsewhere ANSWERS=100000
 	$(CARGO) build -p thorp-cli

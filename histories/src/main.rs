@@ -14,6 +14,7 @@
 //! so it is GIVEN one, that of the commits' stamps, or blind writes could do anything.
 
 mod faults;
+mod identity;
 mod judge;
 mod link;
 mod place;
@@ -76,6 +77,9 @@ struct Options {
     /// Nothing goes wrong
     #[arg(long)]
     calm: bool,
+    /// Certificates change instead, with failovers in between: takes --workload lists
+    #[arg(long, conflicts_with_all = ["calm", "bug"])]
+    identities: bool,
     /// Plants this bug in all processes (this command and thorp must be built with planted-bugs): the history must be rejected
     #[arg(long, value_name = "BUG")]
     bug: Option<String>,
@@ -118,6 +122,10 @@ fn unchosen_seed() -> u64 {
 
 /// Whether it came out as it must.
 fn run(options: &Options) -> Outcome<bool> {
+    if options.identities && options.workload != Workload::Lists {
+        // What a revoked member had begun has no place in the order that registers need.
+        return Err("--identities takes --workload lists".into());
+    }
     let seed = match options.seed {
         Some(seed) => seed,
         None => unchosen_seed(),
@@ -136,7 +144,10 @@ fn run(options: &Options) -> Outcome<bool> {
     let mut dice = Xoshiro256::new(seed);
     let mut village = village::Village::start(dir.path(), options, dice.bits())?;
     let begun = Instant::now();
-    let tally = faults::strike_until_done(&mut village, options, &mut dice)?;
+    let tally = match options.identities {
+        true => identity::change_all(&mut village, options.transactions)?,
+        false => faults::strike_until_done(&mut village, options, &mut dice)?,
+    };
     println!("{tally}");
     let Ended { events, turns } = village.end()?;
     let ran = begun.elapsed();

@@ -2,6 +2,7 @@
 
 use crate::place::Place;
 use crate::village::{HOMES, SITE};
+use std::time::Duration;
 
 /// Members, by their number.
 pub(crate) const PLACES: [Place; 9] = [
@@ -20,6 +21,12 @@ pub(crate) const CARRIER: usize = 4;
 /// Of registers only these members are killed, and they write nothing: what a member had begun when it was killed has no place
 /// in the order that registers need.
 pub(crate) const READS_ONLY: [usize; 2] = [2, CARRIER];
+/// The member whose first certificate is short, where certificates change.
+pub(crate) const RENEWED: usize = 0;
+/// How long that one is good.
+pub(crate) const SHORT_LIFE: Duration = Duration::from_secs(60);
+/// The member that is revoked then: it stands at both homes.
+pub(crate) const REVOKED: usize = 8;
 /// These have to give up pages all the time.
 const SMALL_CACHES: [usize; 3] = [1, 5, 7];
 const SMALL_CACHE_BYTES: usize = 6 * 8192;

@@ -42,7 +42,7 @@ pub(crate) fn missing(
     if options.calm {
         return None;
     }
-    if let Some(fault) = tally.missing() {
+    if let Some(fault) = tally.missing().filter(|_| !options.identities) {
         return Some(format!("no {fault}"));
     }
     let nobody = turns.turned == 0 || turns.carried == 0;

@@ -9,19 +9,21 @@
 use crate::link::Link;
 use crate::place::{ALIVE_MISSED_MAX, ALIVE_MS, Place};
 use crate::process::{Running, start};
-use crate::roster::{CARRIER, PLACES, READS_ONLY, Role, member, neighbour};
+use crate::roster::{CARRIER, PLACES, READS_ONLY, RENEWED, Role, SHORT_LIFE, member, neighbour};
 use crate::told::{Ended, Told};
 use crate::worker::SLOTS;
 use crate::{Options, Outcome, Workload};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 use thorp_client::{JoinConfig, Member, Segment};
 use thorp_model::Xoshiro256;
+use thorp_net::{CertificateAuthority, Grant, Identity, NodeRole};
 
 /// Nothing here takes longer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
@@ -33,6 +35,9 @@ const SESSIONS: u64 = 3;
 /// Keys that one transaction makes.
 const MADE_AT_ONCE: usize = 600;
 const STRICT_PERCENT: u64 = 20;
+
+/// Edges of the homes and of the site: the node, the edge's number there, and the certificate of the child.
+pub(crate) type Edges = BTreeSet<(usize, u64, String)>;
 
 /// Everything that runs.
 pub(crate) struct Village {
@@ -83,7 +88,7 @@ impl Village {
             next_process: 1,
             dice: Xoshiro256::new(seed),
         };
-        village.start_nodes()?;
+        village.start_nodes(options)?;
         village.keys = village.found()?;
         for number in 0..PLACES.len() {
             let worker = village.start_worker(number)?;
@@ -107,7 +112,7 @@ impl Village {
         Ok(address)
     }
 
-    fn start_nodes(&mut self) -> Outcome<()> {
+    fn start_nodes(&mut self, options: &Options) -> Outcome<()> {
         for (own, other) in [(0, 1), (1, 0)] {
             let way = self.link(&format!("{}-{}", HOMES[own], HOMES[other]), HOMES[other])?;
             let mut arguments = vec!["home".to_owned(), format!("--name={}", HOMES[own])];
@@ -130,14 +135,10 @@ impl Village {
         for to in [HOMES[0], HOMES[1], SITE] {
             self.link(&format!("members-{to}"), to)?;
         }
-        for (number, place) in PLACES.iter().enumerate() {
-            // A member that may carry a redirector needs an identity for that, too.
-            let flags: &[&str] = match place.has_neighbours() {
-                true => &["--with-site"],
-                false => &[],
-            };
-            self.invite(&member(number), flags, &self.identity(number))?;
+        if options.identities {
+            self.shorten_first()?;
         }
+        (0..PLACES.len()).try_for_each(|number| self.invite_member(number))?;
         let neighbours = (0..PLACES.len()).filter(|number| PLACES[*number].has_neighbours());
         for number in neighbours {
             let name = neighbour(number);
@@ -183,6 +184,118 @@ impl Village {
             true => Ok(()),
             false => Err(format!("{name} was not let in").into()),
         }
+    }
+
+    /// A member gets its certificate, or its next one.
+    pub(crate) fn invite_member(&self, number: usize) -> Outcome<()> {
+        // A member that may carry a redirector needs an identity for that, too.
+        let flags: &[&str] = match PLACES[number].has_neighbours() {
+            true => &["--with-site"],
+            false => &[],
+        };
+        self.invite(&member(number), flags, &self.identity(number))
+    }
+
+    /// One member gets a short first certificate, before anybody else lets it in.
+    fn shorten_first(&self) -> Outcome<()> {
+        let grant = Grant {
+            life: Some(SHORT_LIFE),
+            ..Grant::new(NodeRole::Member, member(RENEWED))
+        };
+        let authority = CertificateAuthority::open(self.authority())?;
+        authority.issue(&grant, self.identity(RENEWED))?;
+        Ok(())
+    }
+
+    fn authority(&self) -> String {
+        self.path(&format!("{}/authority", HOMES[0]))
+    }
+
+    /// Every node gets its next certificate, if it needs one.
+    pub(crate) fn invite_all(&self) -> Outcome<()> {
+        let own = self.path(&format!("{}/identity", HOMES[0]));
+        self.invite(HOMES[0], &["--role=home"], &own)?;
+        self.invite(HOMES[1], &["--role=home"], &self.path("dale-identity"))?;
+        self.invite(SITE, &["--role=site"], &self.path("valley-identity"))?;
+        let members = self.workers.iter().map(|worker| worker.number);
+        members
+            .into_iter()
+            .try_for_each(|number| self.invite_member(number))
+    }
+
+    /// Until when a member's certificate is good.
+    pub(crate) fn certificate_ends(&self, number: usize) -> Outcome<SystemTime> {
+        Ok(Identity::load(self.identity(number))?.validity().until())
+    }
+
+    /// A step of the authority's rotation.
+    pub(crate) fn rotate(&self, step: &str) -> Outcome<()> {
+        self.ca(&["rotate", step, &self.authority()])
+    }
+
+    /// Revokes a member at the homes and at the site.
+    pub(crate) fn revoke(&self, number: usize) -> Outcome<()> {
+        let nodes = [HOMES[0], HOMES[1], SITE];
+        let at = nodes.map(|node| format!("--at=unix:{}", self.path(&format!("{node}.sock"))));
+        let (dir, name) = (format!("--dir={}", self.authority()), member(number));
+        let arguments = [&at[0], &at[1], &at[2], &dir, &name].map(String::as_str);
+        self.ca(&[&["revoke"][..], &arguments].concat())
+    }
+
+    fn ca(&self, arguments: &[&str]) -> Outcome<()> {
+        let mut command = Command::new(&self.thorp);
+        let said = command.arg("ca").args(arguments).output()?;
+        match said.status.success() {
+            true => Ok(()),
+            false => Err(String::from_utf8_lossy(&said.stderr).into()),
+        }
+    }
+
+    /// A member is killed, and nobody takes its place.
+    pub(crate) fn retire(&mut self, number: usize) -> Outcome<()> {
+        let at = self
+            .workers
+            .iter()
+            .position(|worker| worker.number == number);
+        let worker = self.workers.remove(at.ok_or("it does not run")?);
+        drop(worker.running);
+        let _ = worker.reader.join();
+        Ok(())
+    }
+
+    /// Who is connected to the homes and to the site.
+    pub(crate) fn edges(&self) -> Outcome<Edges> {
+        let mut edges = Edges::new();
+        for (number, node) in self.nodes.iter().enumerate() {
+            let status = self.status(node)?;
+            for child in status["children"].as_array().into_iter().flatten() {
+                let certificate = child["certificate"].as_str().unwrap_or_default();
+                let edge = child["edge"].as_u64().ok_or("an edge without a number")?;
+                edges.insert((number, edge, certificate.to_owned()));
+            }
+        }
+        Ok(edges)
+    }
+
+    fn status(&self, node: &Node) -> Outcome<Value> {
+        let mut command = Command::new(&self.thorp);
+        let status = command.args(["status", &node.http, "--json"]).output()?;
+        Ok(serde_json::from_slice(&status.stdout)?)
+    }
+
+    /// Waits until so many transactions have committed.
+    pub(crate) fn await_commits(&self, transactions: u64) -> Outcome<()> {
+        let (mut seen, mut since) = (self.committed(), Instant::now());
+        while self.committed() < transactions {
+            thread::sleep(Duration::from_millis(100));
+            if self.committed() > seen {
+                (seen, since) = (self.committed(), Instant::now());
+            }
+            if since.elapsed() > PATIENCE {
+                return Err(format!("nothing commits any more, after {seen} transactions").into());
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn a_home(&self, dice: &mut Xoshiro256) -> usize {
@@ -355,9 +468,7 @@ impl Village {
         let end = Instant::now() + PATIENCE;
         for home in &self.nodes[..HOMES.len()] {
             loop {
-                let mut command = Command::new(&self.thorp);
-                let status = command.args(["status", &home.http, "--json"]).output()?;
-                let status: Value = serde_json::from_slice(&status.stdout)?;
+                let status = self.status(home)?;
                 if status["agreement"]["in_doubt"] == 0 {
                     break;
                 }

@@ -10,6 +10,7 @@ mod common;
 
 use common::one_site::OneSite;
 use common::thorp;
+use std::fs;
 use std::path::Path;
 use thorp_client::{Error, ErrorKind, JoinConfig, Member, Reference, Segment};
 use thorp_model::{Right, Subject};
@@ -19,7 +20,11 @@ use thorp_testing::{PATIENCE, eventually};
 const CHANGES_MAX: usize = 5_000;
 
 fn start(dir: &Path) -> (OneSite, String) {
-    let limit = ["--limit-bytes", "1 MiB"];
+    // By default a name fills half of what is free.
+    let file = dir.join("one-name-fills-it.toml");
+    fs::write(&file, "[shares]\nstore_percent_max = 100\n").unwrap();
+    let config = file.to_str().unwrap();
+    let limit = ["--limit-bytes", "1 MiB", "--config", config];
     let village = OneSite::start_with(dir, &["anna", "mallory"], &limit, &[]);
     let olga = dir.join("olga").display().to_string();
     let authority = &village.home.authority;

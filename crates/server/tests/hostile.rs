@@ -346,6 +346,9 @@ impl StateMachine for Watcher {
     type Action = Infallible;
 
     fn handle(&mut self, _: Now, event: Event<Infallible>, outbox: &mut Outbox<Infallible>) {
+        if let Event::Connected { edge, .. } = event {
+            return outbox.claim(edge, Vec::new());
+        }
         let Event::Received {
             edge,
             message: Message::Down(message),

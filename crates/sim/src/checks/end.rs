@@ -5,9 +5,11 @@ use super::{bounds, cache, directory, joint, rights, validity};
 use crate::failure::{Checked, demand};
 use crate::time::NodeNo;
 use crate::world::World;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use thorp_model::limits::{IN_DOUBT_RETRY_MS, UNSETTLED_MS};
-use thorp_model::{EdgeId, FetchRefusal, HomeId, NodeKind, Outcome, PageId, Place, RequestId};
+use thorp_model::{
+    EdgeId, FetchRefusal, HomeId, NodeKind, Outcome, PageId, Place, Position, RequestId,
+};
 use thorp_protocol::{Member, MemberCommand, Request, Response};
 
 /// Whoever has gone is struck from a few pages of a directory with each thing that its node hears; the last one to go may have
@@ -186,6 +188,7 @@ fn a_visitor_sees_the_truth(world: &mut World) -> Checked {
     let (places, hidden): (BTreeSet<Place>, BTreeSet<Place>) = places
         .into_iter()
         .partition(|place| is_carried(world, parent, *place));
+    let before = ends(world);
     // An edge that wears out meanwhile drops what came down it: it is asked for again, once.
     let wears_out = world.village.edges_wear_out();
     for _ in 0..1 + u32::from(wears_out) {
@@ -204,8 +207,12 @@ fn a_visitor_sees_the_truth(world: &mut World) -> Checked {
         let held = machine.images(place.home);
         let held = held.iter().find(|(page, _)| *page == place.page);
         let complete = held.is_some_and(|(_, image)| image.is_complete());
+        // Homes write down what they deny meanwhile: such a page has a hole where it changed.
+        let oracle = &world.oracles[&place.home];
+        let has_changed = oracle.last_change(place.page, oracle.end) > before[&place.home];
         demand!(
-            answer.is_none_or(|answer| matches!(answer, Response::Fetched(_))) && complete,
+            answer.is_none_or(|answer| matches!(answer, Response::Fetched(_)))
+                && (complete || held.is_some() && has_changed),
             "at the end",
             "a new member at {} does not get page {place:?}: {answer:?}",
             world.nodes[parent.0].name
@@ -228,6 +235,11 @@ fn a_visitor_sees_the_truth(world: &mut World) -> Checked {
     }
     validity::check(world, no)?;
     cache::check(world, no)
+}
+
+fn ends(world: &World) -> BTreeMap<HomeId, Position> {
+    let oracles = world.oracles.iter();
+    oracles.map(|(home, oracle)| (*home, oracle.end)).collect()
 }
 
 /// A new member, who may read everything, asks for pages that a site on the way may not carry.
