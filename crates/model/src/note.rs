@@ -38,8 +38,6 @@ notes! {
     ClaimNotKnown,
     /// Rule R9: a home met a receipt of another history, and closed.
     OtherHistoryMet,
-    /// Rule R9: an operator opened a closed home. Its next life begins.
-    Confirmed,
     /// Rule R9: a site asked the home about the claim of a node below.
     ClaimPassed,
     /// Rule 2: an edge had no entry numbers left, and ended.
@@ -248,4 +246,6 @@ notes! {
     StagedExpired,
     /// Rule 11: a piece of a value came when that had ended; it begins none anew.
     StagedTooLate,
+    /// Rule R9: an operator opened a closed home. Its next life begins.
+    Confirmed,
 }
