@@ -130,7 +130,7 @@ pub use limits::{EARLY_PER_HOME_MAX, ROOT_NAME_BYTES_MAX};
 pub use member::{AuditEntry, AuditEvent, Member};
 pub use outcome::{Committed, Outcome};
 pub use reach::OutOfReach;
-pub use segment::{Change, Changed, Segment, SegmentEntry, Watch};
+pub use segment::{Change, Changed, Lost, Segment, SegmentEntry, Watch};
 pub use stats::{Stats, Waits};
 pub use status::{HomeStatus, SiteStatus};
 pub use thorp_model::{

@@ -10,6 +10,7 @@ use tracing::warn;
 use super::disk::Disk;
 use crate::error::ServerError;
 use crate::node::random;
+use crate::status::{HistoryStatus, MetStatus};
 
 /// What a store knows of its history, for the home that starts on it.
 pub(super) fn of(store: &Store) -> Result<HomeHistory, ServerError> {
@@ -42,6 +43,27 @@ pub(super) fn reopen(
         warn!("operator {name:?} has opened the home: it goes on with incarnation {incarnation}");
     }
     Ok(disk)
+}
+
+/// What a store tells of its history.
+pub(super) fn status(store: &Store) -> HistoryStatus {
+    let history = store.history();
+    let closed = history.closed();
+    let met = match &closed {
+        Some(Closed::OtherHistory(met)) => Some(MetStatus {
+            by: met.by.clone(),
+            incarnation: met.incarnation.get(),
+            life: met.point.life.counter,
+            position: met.point.position.0,
+        }),
+        _ => None,
+    };
+    HistoryStatus {
+        incarnation: history.incarnation().get(),
+        lives: history.lives().len(),
+        closed: closed.map(|why| why.to_string()),
+        met,
+    }
 }
 
 /// What a closed home says to everybody but operators, and to whoever looks after it.
