@@ -260,6 +260,27 @@ fn an_operator_opens_a_home_that_runs() {
     assert!(id("new").0 > 1 << 20, "{segments:?}");
 }
 
+/// A closed home asks no other home. Once it is open, it does so without being started again.
+#[test]
+fn a_home_that_is_opened_while_it_runs_reaches_the_other_homes() {
+    let place = Place::new();
+    place.replace_by_copy();
+    let dale = place.path("dale.sock").display().to_string();
+    let home = place.start(&[&format!("--other-home=dale=unix:{dale}")]);
+    let parents = || {
+        let said = thorp().run(&["status", &home.http, "--json"]);
+        let status: Value = serde_json::from_str(&said.out).unwrap();
+        let parents = status["parents"].as_array().unwrap().iter();
+        let names = parents.map(|parent| parent["name"].as_str().unwrap().to_owned());
+        names.collect::<Vec<String>>()
+    };
+    assert_eq!(parents(), Vec::<String>::new());
+    let said = run_as(&home, &place.olga(), &["confirm", "alps"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_open(&home, 1);
+    assert_eq!(parents(), ["dale"]);
+}
+
 /// A copy for a test has another key: the operator's own receipt proves nothing there, and the call is still answered.
 #[test]
 fn an_operator_opens_a_running_copy_apart() {
