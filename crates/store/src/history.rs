@@ -200,6 +200,10 @@ impl History {
             Some((&FORM, history)) => {
                 postcard::from_bytes(history).map_err(|error| error.to_string())
             }
+            // Form 1 has no list of openings at its end.
+            Some((&FORM_WITHOUT_OPENINGS, history)) => {
+                postcard::from_bytes(&[history, &[0]].concat()).map_err(|error| error.to_string())
+            }
             Some((form, _)) => Err(format!("its form is {form}, this program knows {FORM}")),
             None => Err("it is empty".to_owned()),
         }
@@ -217,8 +221,11 @@ pub(crate) fn read(opened: &Opened) -> Result<Option<History>, String> {
 /// The key of the record.
 pub(crate) const KEY: &[u8] = b"history";
 
-/// The form of the record. Form 1, of builds between two releases, had no openings.
+/// The form of the record.
 const FORM: u8 = 2;
+
+/// The form of builds that kept no openings.
+const FORM_WITHOUT_OPENINGS: u8 = 1;
 
 #[cfg(test)]
 mod tests {
@@ -365,7 +372,14 @@ mod tests {
         );
         history.closed = Some(Closed::OtherOrigin);
         let stored = history.encode();
-        assert_eq!(History::decode(&stored), Ok(history));
+        assert_eq!(History::decode(&stored), Ok(history.clone()));
+        let mut old = postcard::to_allocvec(&(FORM_WITHOUT_OPENINGS, &history)).unwrap();
+        assert_eq!(old.pop(), Some(0), "the list of openings is empty");
+        let old = record::seal(KEYSPACE, KEY, &old);
+        assert_eq!(History::decode(&old), Ok(history));
+        let unknown = record::seal(KEYSPACE, KEY, &[3, 0]);
+        let error = History::decode(&unknown).unwrap_err();
+        assert!(error.contains("its form is 3"), "{error}");
         for at in 0..stored.len() {
             let mut wrong = stored.clone();
             wrong[at] ^= 1;
