@@ -26,7 +26,7 @@ FAILOVER ?=
 BUILT = $(or $(CARGO_TARGET_DIR),target)
 SKIPPED = $(abspath $(BUILT))/skipped.txt
 
-.PHONY: help build demo demo-rights test lint floors tla tla-deep unit kill trace histories identities rights-elsewhere sim same campaign bugs fuzz bench failover lab scale ocean planning clean
+.PHONY: help build demo demo-rights test lint floors tla tla-deep unit kill trace histories identities rights-elsewhere sim same campaign bugs fuzz tls bench failover lab scale ocean planning clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -123,8 +123,14 @@ bugs: ## Every planted bug is caught, and after how many seeds: make bugs BUG_SE
 	$(CARGO) run --profile sim -p thorp-sim -- bugs --seeds-max $(BUG_SEEDS) --jobs $(JOBS)
 
 fuzz: ## Coverage-guided fuzzing of what comes off the wire (needs cargo-fuzz and a nightly toolchain)
+	cd fuzz && $(CARGO) run -q --no-default-features --bin scripts corpus/roles
 	cd fuzz && $(CARGO) +nightly fuzz run codec -- -max_total_time=$(FUZZ_SECONDS) -max_len=4096
-	cd fuzz && $(CARGO) +nightly fuzz run machines -- -max_total_time=$(FUZZ_SECONDS) -max_len=4096
+	cd fuzz && $(CARGO) +nightly fuzz run -s none machines corpus/machines corpus/roles -- -max_total_time=$(FUZZ_SECONDS) -max_len=4096
+	cd fuzz && $(CARGO) +nightly fuzz run -s none roles -- -max_total_time=$$((3 * $(FUZZ_SECONDS))) -max_len=4096
+
+tls: ## A home's port, judged by testssl.sh (needs Debian's package testssl.sh)
+	$(CARGO) build -p thorp-cli
+	scripts/tls_of_a_home.sh $(BUILT)/debug/thorp
 
 bench: ## What docs/performance.md tells, measured here: one line of JSON for each figure
 	$(CARGO) build --release -p thorp-bench

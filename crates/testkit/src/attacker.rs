@@ -132,6 +132,12 @@ impl AttackerEdge {
         self.send_bytes(codec::encode(message).unwrap());
     }
 
+    /// Sends a message, unless the edge is full or has ended; whether it did.
+    pub fn offer(&self, message: &Message) -> bool {
+        let frame = codec::encode(message).unwrap();
+        self.sender.try_send(frame).is_ok()
+    }
+
     /// Sends a frame that may be no message.
     pub fn send_bytes(&self, frame: Vec<u8>) {
         self.sender.try_send(frame).unwrap();

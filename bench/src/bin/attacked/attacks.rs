@@ -1,0 +1,256 @@
+//! The attacks. Each goes on until its process is killed.
+
+use std::os::unix::net::UnixStream;
+use std::thread;
+use std::time::Duration;
+use thorp_bench::{Result, process};
+use thorp_model::{
+    Attempt, Blob, CallId, CallRequest, Claim, CommitId, CommitRequest, Down, Epoch, Generation,
+    HomeId, MemberId, Message, NewValue, PageId, PageWrites, Part, Position, Registration,
+    ReportNo, SegmentId, Slot, Stamp, Up, WriteOp, message,
+};
+use thorp_testing::{Attacker, AttackerEdge, made_up_receipt};
+
+/// What floods the home.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Attack {
+    /// Sockets that say nothing, without a certificate (threat 6).
+    SilentCallers,
+    /// Handshakes, one after the other (threat 17).
+    Handshakes,
+    /// Registrations of ever new processes (threat 7).
+    Registrations,
+    /// Calls that look through all segments.
+    Calls,
+    /// Commits to a segment that is not there (threat 15).
+    Commits,
+    /// Fetches of pages by number (threat 21).
+    Fetches,
+    /// Watches that begin and end (threat 18).
+    Watches,
+    /// Reports of pages that it does not hold (threat 19).
+    Reports,
+    /// Claims that nothing proves (rule R9).
+    Claims,
+}
+
+/// Messages that are sent before the answers are heard.
+const AT_ONCE: u64 = 64;
+const SILENT_SOCKETS: usize = 600;
+const A_LITTLE: Duration = Duration::from_millis(1);
+
+impl Attack {
+    pub(crate) const ALL: [Attack; 9] = [
+        Attack::SilentCallers,
+        Attack::Handshakes,
+        Attack::Registrations,
+        Attack::Calls,
+        Attack::Commits,
+        Attack::Fetches,
+        Attack::Watches,
+        Attack::Reports,
+        Attack::Claims,
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Attack::SilentCallers => "silent_callers",
+            Attack::Handshakes => "handshakes",
+            Attack::Registrations => "registrations",
+            Attack::Calls => "calls",
+            Attack::Commits => "commits",
+            Attack::Fetches => "fetches",
+            Attack::Watches => "watches",
+            Attack::Reports => "reports",
+            Attack::Claims => "claims",
+        }
+    }
+}
+
+/// Plays the attacker: which attack, the directory of its certificate, and the home's address.
+pub(crate) fn play(arguments: &[String]) -> Result<()> {
+    let [attack, identity, address] = arguments else {
+        return Err("an attack, a certificate and an address".into());
+    };
+    let attack = Attack::ALL.into_iter().find(|one| one.name() == attack);
+    let attack = attack.ok_or("no such attack")?;
+    let attacker = Attacker::at(identity);
+    process::ready();
+    match attack {
+        Attack::SilentCallers => silent_callers(address),
+        Attack::Handshakes => handshakes(&attacker, address),
+        _ => loop {
+            // It is turned away for a while, or its edge ended.
+            if let Some(mut stream) = Stream::begin(&attacker, address) {
+                while stream.flood(attack) {}
+            }
+            thread::sleep(A_LITTLE);
+        },
+    }
+}
+
+fn silent_callers(address: &str) -> Result<()> {
+    let path = address
+        .strip_prefix("unix:")
+        .ok_or("a socket of this machine")?;
+    loop {
+        let sockets = (0..SILENT_SOCKETS).map_while(|_| UnixStream::connect(path).ok());
+        let sockets: Vec<UnixStream> = sockets.collect();
+        thread::sleep(A_LITTLE * 100);
+        drop(sockets);
+    }
+}
+
+fn handshakes(attacker: &Attacker, address: &str) -> Result<()> {
+    let mut hello = attacker.greeting();
+    loop {
+        hello.node = MemberId::new(hello.node.name(), next_process(hello.node));
+        // Whether it is let in or not.
+        let _ = attacker.call(address, &hello);
+    }
+}
+
+fn next_process(member: MemberId) -> u64 {
+    (member.0 as u64).wrapping_add(1)
+}
+
+/// An edge to the home, in the middle of its stream.
+struct Stream {
+    edge: AttackerEdge,
+    member: MemberId,
+    home: HomeId,
+    epoch: Epoch,
+    number: u64,
+}
+
+impl Stream {
+    fn begin(attacker: &Attacker, address: &str) -> Option<Self> {
+        let hello = attacker.greeting();
+        let mut edge = attacker.call(address, &hello).ok()?;
+        loop {
+            if let Message::Down(Down::Begin(begin)) = edge.receive_within(A_LITTLE * 1_000)?? {
+                return Some(Stream {
+                    edge,
+                    member: hello.node,
+                    home: begin.home,
+                    epoch: begin.epoch,
+                    number: 0,
+                });
+            }
+        }
+    }
+
+    /// Sends some messages, and hears what has come. Whether the edge is still there.
+    fn flood(&mut self, attack: Attack) -> bool {
+        for _ in 0..AT_ONCE {
+            self.number += 1;
+            if !self.edge.offer(&self.message(attack)) {
+                break;
+            }
+        }
+        loop {
+            match self.edge.receive_within(A_LITTLE) {
+                Some(Some(_)) => {}
+                Some(None) => return false,
+                None => return true,
+            }
+        }
+    }
+
+    fn message(&self, attack: Attack) -> Message {
+        let (home, epoch) = (self.home, self.epoch);
+        let page = PageId::new(1 + (self.number % 8) as u32, (self.number % 1_000) as u32);
+        Message::Up(match attack {
+            Attack::Registrations => self.call(CallRequest::Register(None)),
+            Attack::Commits => Up::Commit(self.commit(page)),
+            Attack::Fetches => Up::Fetch(message::Fetch {
+                home,
+                epoch,
+                page,
+                attempt: Attempt(self.number),
+                peers: false,
+                ahead: false,
+                updates: 0,
+            }),
+            Attack::Watches => Up::Watch(message::Watch {
+                home,
+                epoch,
+                segment: SegmentId(page.segment.0),
+                on: self.number.is_multiple_of(2),
+            }),
+            Attack::Reports => Up::Report(message::Report {
+                home,
+                epoch,
+                report: ReportNo(self.number),
+                pages: (0..100).map(|page| self.reported(page)).collect(),
+            }),
+            Attack::Claims => return self.claims(),
+            _ => self.call(CallRequest::List {
+                prefix: String::new(),
+                after: String::new(),
+            }),
+        })
+    }
+
+    /// Each call is one of another process.
+    fn call(&self, request: CallRequest) -> Up {
+        let member = match request {
+            CallRequest::Register(_) => MemberId::new(self.member.name(), self.number),
+            _ => self.member,
+        };
+        let call = CallId {
+            member,
+            number: self.number,
+        };
+        Up::Call(message::Call {
+            call,
+            home: self.home,
+            request,
+        })
+    }
+
+    fn commit(&self, page: PageId) -> CommitRequest {
+        let write = WriteOp::Write {
+            generation: Generation(1),
+            value: NewValue::Inline(Blob::from(vec![0; 1_000])),
+        };
+        let writes = PageWrites {
+            page,
+            slots: vec![(Slot(1), write)],
+        };
+        CommitRequest {
+            id: CommitId {
+                member: self.member,
+                sequence: self.number,
+            },
+            registration: Registration(self.number),
+            part: Part {
+                home: self.home,
+                evidence: Position(0),
+                reads: Vec::new(),
+                writes: vec![writes],
+            },
+            with: Vec::new(),
+            depends_on: Vec::new(),
+            after: Stamp::default(),
+        }
+    }
+
+    fn reported(&self, number: u32) -> message::Reported {
+        message::Reported {
+            page: PageId::new(1, number),
+            as_of: Position(1),
+            complete: true,
+        }
+    }
+
+    fn claims(&self) -> Message {
+        let receipt = made_up_receipt(self.home);
+        let claim = Claim {
+            receipt,
+            position: Position(self.number),
+            clock: self.number,
+        };
+        Message::Claims(vec![(self.home, claim)])
+    }
+}
