@@ -10,6 +10,7 @@ use thorp_model::{HomeId, PageId, Position, SlotSet};
 pub struct Cursor {
     gaps: u64,
     index: u64,
+    history: u64,
 }
 
 /// What happened since a [`Cursor`].
@@ -22,6 +23,8 @@ pub struct Changes {
     /// More happened than is remembered, or the stream was begun anew: anything
     /// may have changed besides what is told.
     pub lost: bool,
+    /// The home has gone back in time since (rule R9). Then something is lost, too.
+    pub went_back: bool,
 }
 
 impl Cursor {
@@ -30,6 +33,7 @@ impl Cursor {
         Cursor {
             gaps: mark.gaps,
             index: mark.settled,
+            history: home.history,
         }
     }
 
@@ -60,6 +64,7 @@ impl Cache {
         let mut changes = Changes {
             cursor: now,
             lost: !cursor.is_same_stream(now),
+            went_back: cursor.history != now.history,
             ..Changes::default()
         };
         for index in cursor.index..settled {

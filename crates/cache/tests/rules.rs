@@ -274,7 +274,9 @@ fn what_was_read_at_a_home_that_went_back_is_doomed_and_the_cache_begins_anew() 
         assert_eq!(read(set, &cache, 2, 0), doomed(Doomed::WentBack(HOME)));
         set.finish(&cache);
     }
-    assert!(cache.changes_since(HOME, watching).lost);
+    let heard = cache.changes_since(HOME, watching);
+    assert!(heard.lost && heard.went_back);
+    assert!(!cache.changes_since(HOME, heard.cursor).went_back);
     // Whoever begins now sees the home as it is, also in a set that was used before.
     assert_eq!(cache.history(HOME), 1);
     let later = Publish {

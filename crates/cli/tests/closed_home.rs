@@ -46,6 +46,10 @@ impl Place {
         self.path("home/store")
     }
 
+    fn olga(&self) -> String {
+        self.path("olga").display().to_string()
+    }
+
     fn start(&self, flags: &[&str]) -> HomeProcess {
         thorp().home_with(self.dir.path(), flags)
     }
@@ -87,6 +91,28 @@ fn history(home: &HomeProcess) -> Value {
     let said = thorp().run(&["status", &home.http, "--json"]);
     let status: Value = serde_json::from_str(&said.out).unwrap();
     status["history"].clone()
+}
+
+/// A command at the running home, as somebody.
+fn run_as(home: &HomeProcess, identity: &str, args: &[&str]) -> Said {
+    let mut command = home.command(args);
+    command.env("THORP_IDENTITY", identity);
+    finish(command)
+}
+
+/// What is in the audit, for each record the event, who did it, and how the home was opened.
+fn audit(place: &Place, home: &HomeProcess) -> Vec<(String, String, Value)> {
+    let said = run_as(home, &place.olga(), &["audit", "alps", "--json"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let entries: Vec<Value> = serde_json::from_str(&said.out).unwrap();
+    let word = |entry: &Value, key: &str| entry[key].as_str().unwrap().to_owned();
+    // Whether a denial was written before the home ended is left to its heartbeat.
+    let told = entries.iter().filter(|entry| entry["event"] != "denied");
+    told.map(|entry| {
+        let opened = entry["opened"].clone();
+        (word(entry, "event"), word(entry, "who"), opened)
+    })
+    .collect()
 }
 
 /// Members hear why, operators get in, and the status says what to do.
@@ -186,6 +212,117 @@ fn a_copy_starts_closed_and_stays_so_until_an_operator_opens_it() {
         id("notes").0 < 1 << 20 && id("new").0 > 1 << 20,
         "{segments:?}"
     );
+}
+
+/// The operator's word reaches a home that runs. It begins anew in the same process.
+#[test]
+fn an_operator_opens_a_home_that_runs() {
+    let place = Place::new();
+    let home = place.start(&[]);
+    let olga = place.olga();
+    let said = run_as(&home, &olga, &["confirm", "alps"]);
+    assert_eq!(said.code, 1, "{}", said.out);
+    assert!(said.err.contains("alps is not closed"), "{}", said.err);
+    let said = run_as(&home, &home.identity, &["confirm", "alps"]);
+    assert_eq!(said.code, 1, "{}", said.out);
+    assert!(said.err.contains("for operators"), "{}", said.err);
+    assert_eq!(home.process.terminate(), 0);
+
+    place.replace_by_copy();
+    let home = place.start(&[]);
+    assert_closed(&place, &home, "its directory is not the one where it ran");
+    let said = run_as(&home, &home.identity, &["confirm", "alps", "--timeout=2"]);
+    assert_ne!(said.code, 0, "{}", said.out);
+    assert!(said.err.contains("alps is closed"), "{}", said.err);
+    assert_ne!(history(&home)["closed"], Value::Null);
+    let said = run_as(&home, &olga, &["confirm", "alps", "--json"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let told: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(told["incarnation"], 1);
+    assert_eq!(told["before"]["incarnation"], 0);
+    assert_eq!(told["before"]["life"], 3);
+    assert_open(&home, 1);
+    home.out(&["put", "thorp://alps/new", "--text", "two", "--root", "a"]);
+    let opened = |how: &str, who: &str| ("opened".to_owned(), who.to_owned(), Value::from(how));
+    let expected = [opened("confirmed", "olga")];
+    assert_eq!(audit(&place, &home), expected);
+    let said = run_as(&home, &olga, &["audit", "alps"]);
+    let line = "opened the home (confirmed) with incarnation 1, from position ";
+    assert!(said.out.contains(line), "{}", said.out);
+    // It is so after a restart, too, and nothing is recorded twice.
+    assert_eq!(home.process.terminate(), 0);
+    let home = place.start(&[]);
+    assert_open(&home, 1);
+    assert_eq!(audit(&place, &home), expected);
+    assert_eq!(home.process.terminate(), 0);
+    let segments = segments(&place.store());
+    let id = |path: &str| segments.iter().find(|(_, known)| known == path).unwrap().0;
+    assert!(id("new").0 > 1 << 20, "{segments:?}");
+}
+
+/// A closed home asks no other home. Once it is open, it does so without being started again.
+#[test]
+fn a_home_that_is_opened_while_it_runs_reaches_the_other_homes() {
+    let place = Place::new();
+    place.replace_by_copy();
+    let dale = place.path("dale.sock").display().to_string();
+    let home = place.start(&[&format!("--other-home=dale=unix:{dale}")]);
+    let parents = || {
+        let said = thorp().run(&["status", &home.http, "--json"]);
+        let status: Value = serde_json::from_str(&said.out).unwrap();
+        let parents = status["parents"].as_array().unwrap().iter();
+        let names = parents.map(|parent| parent["name"].as_str().unwrap().to_owned());
+        names.collect::<Vec<String>>()
+    };
+    assert_eq!(parents(), Vec::<String>::new());
+    let said = run_as(&home, &place.olga(), &["confirm", "alps"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_open(&home, 1);
+    assert_eq!(parents(), ["dale"]);
+}
+
+/// A copy for a test has another key: the operator's own receipt proves nothing there, and the call is still answered.
+#[test]
+fn an_operator_opens_a_running_copy_apart() {
+    let place = Place::new();
+    place.replace_by_copy();
+    let home = place.start(&[]);
+    let said = run_as(&home, &place.olga(), &["confirm", "alps", "--apart"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(
+        said.out.contains("alps is open, with incarnation 1"),
+        "{}",
+        said.out
+    );
+    assert!(said.out.contains("is not known"), "{}", said.out);
+    assert_open(&home, 1);
+    let kinds: Vec<Value> = audit(&place, &home)
+        .into_iter()
+        .map(|told| told.2)
+        .collect();
+    assert_eq!(kinds, ["apart"]);
+}
+
+#[test]
+fn what_was_opened_at_the_machine_is_in_the_audit() {
+    let place = Place::new();
+    place.replace_by_copy();
+    let home = place.start(&["--moved"]);
+    assert_eq!(home.process.terminate(), 0);
+    let home = place.start(&["--moved"]);
+    assert_eq!(home.process.terminate(), 0);
+    let home = place.start(&["--restored"]);
+    assert_eq!(home.process.terminate(), 0);
+    let data = place.path("home").display().to_string();
+    let said = thorp().run(&["confirm", &data, "--json"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let told: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(told["incarnation"], 2);
+    let home = place.start(&[]);
+    let told = audit(&place, &home).into_iter();
+    let told: Vec<(String, Value)> = told.map(|(_, who, how)| (who, how)).collect();
+    let of_alps = |how: &str| ("alps".to_owned(), Value::from(how));
+    assert_eq!(told, ["moved", "restored", "confirmed"].map(of_alps));
 }
 
 #[test]

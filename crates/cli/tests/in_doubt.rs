@@ -39,7 +39,7 @@ fn while_one_home_is_down_the_other_goes_on_and_status_tells() {
         told.contains("shared with other homes: 0 in doubt"),
         "{told}"
     );
-    let metrics = metrics(&alps.http);
+    let metrics = common::metrics::of(&alps.http);
     for line in [
         "thorp_votes_in_doubt 0",
         "thorp_votes_resolved_total{by=\"member\"}",
@@ -136,17 +136,6 @@ fn a_name_that_leads_to_no_home_is_told() {
     let said = finish(home.command(&["put", "thorp://nowhere/x", "--text", "x"]));
     assert_eq!(said.code, 1, "{}", said.err);
     assert!(said.err.contains("no home called nowhere"), "{}", said.err);
-}
-
-fn metrics(http: &str) -> String {
-    use std::io::{Read, Write};
-    let mut socket = std::net::TcpStream::connect(http).unwrap();
-    socket
-        .write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-        .unwrap();
-    let mut text = String::new();
-    socket.read_to_string(&mut text).unwrap();
-    text
 }
 
 /// It could not ask how the transaction ended (rule R7).

@@ -7,12 +7,13 @@
 
 mod common;
 
-use common::thorp;
+use common::{metrics, thorp};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use thorp_client::{ErrorKind, JoinConfig, Member, Reference, Result, Session};
+use std::time::Duration;
+use thorp_client::{ErrorKind, JoinConfig, Lost, Member, Reference, Result, Session};
 use thorp_testing::{HomeProcess, PATIENCE, Relay, eventually};
 
 /// A home, and anna, who joins by a way that can be cut. `money` is what she counts up.
@@ -101,10 +102,29 @@ impl Place {
         for words in ["NOT WELL: home alps is closed", "anna", "another history"] {
             assert!(said.out.contains(words), "{words:?} in {}", said.out);
         }
+        assert_eq!(self.history()["met"]["by"], "anna");
+        let metrics = metrics::of(&self.home().http);
+        let line = "thorp_other_history_position{by=\"anna\"";
+        assert!(metrics.contains(line), "{metrics}");
         let ls = ["ls", "--timeout", "2"];
         let said = thorp_testing::finish(self.home().command(&ls));
         assert_ne!(said.code, 0, "{}", said.out);
         assert!(said.err.contains("home alps is closed"), "{}", said.err);
+    }
+
+    fn as_olga(&self, args: &[&str]) -> Value {
+        let mut command = self.home().command(args);
+        command.env("THORP_IDENTITY", self.path("olga"));
+        let said = thorp_testing::finish(command);
+        assert_eq!(said.code, 0, "{}", said.err);
+        serde_json::from_str(&said.out).unwrap()
+    }
+
+    /// An operator opens what is there, while it runs.
+    fn confirm_running(&self) -> Value {
+        let told = self.as_olga(&["confirm", "alps", "--json"]);
+        assert_eq!(self.history()["closed"], Value::Null);
+        told
     }
 
     /// An operator opens what is there.
@@ -209,8 +229,53 @@ fn a_home_that_ran_past_its_old_position_closes_when_a_member_comes_back() {
     place.way.mend();
     place.eventually_closed_by_anna();
     assert_nothing_is_done(&anna, &money);
-    place.confirm();
+    let told = place.confirm_running();
+    let other = &told["other"];
+    assert_eq!(other["by"], "anna");
+    // The life that is lost began after the backup.
+    assert_eq!(told["shared_position"], Value::Null);
+    assert_eq!(
+        (&other["life"], &told["before"]["life"]),
+        (&Value::from(2), &Value::from(2))
+    );
+    assert!(other["position"].as_u64().unwrap() >= 10, "{told}");
     assert_goes_on(&anna, &money);
+    let audit = place.as_olga(&["audit", "alps", "--json"]);
+    let audit = audit.as_array().unwrap().iter();
+    let told: Vec<[&str; 2]> = audit
+        .map(|entry| ["event", "who"].map(|key| entry[key].as_str().unwrap()))
+        .collect();
+    assert_eq!(told, [["other_history", "anna"], ["opened", "olga"]]);
+}
+
+/// What the member holds of a home that is closed is as old as a session allows, as while the home is unreachable.
+#[test]
+fn what_is_cached_of_a_closed_home_is_read_as_long_as_a_session_allows() {
+    let mut place = Place::new();
+    let anna = place.anna();
+    let money = found(&anna);
+    place.stop();
+    place.back_up();
+    place.start(&[]);
+    eventually_increments(&anna, &money, 1_003);
+    place.stop();
+    place.roll_back();
+    place.start(&[]);
+    place.eventually_closed_by_anna();
+    let look = |session: Session| {
+        let mut tx = anna.begin(session);
+        let value = number(tx.read(&money)?);
+        tx.commit()?;
+        Ok::<u64, thorp_client::Error>(value)
+    };
+    let short = Session::new().max_staleness(Duration::from_millis(200));
+    eventually("the home is too long silent for this session", || {
+        look(short).is_err_and(|error| error.kind() == ErrorKind::HomeUnreachable)
+    });
+    assert_eq!(look(Session::new().optimistic_reads(true)).unwrap(), 1_003);
+    place.confirm_running();
+    assert_goes_on(&anna, &money);
+    assert_eq!(look(short).unwrap(), 1_001);
 }
 
 /// Threat 24: the home stood below its old position, and every call of its members timed out.
@@ -242,12 +307,18 @@ fn a_restored_home_is_not_closed_by_its_old_members() {
     place.back_up();
     place.start(&[]);
     eventually_increments(&anna, &money, 1_010);
+    let mut watch = anna.open("thorp://alps/bank").unwrap().watch().unwrap();
     place.stop();
     fs::remove_dir_all(place.path("home/store")).unwrap();
     copy(&place.path("backup"), &place.path("home/store"));
     place.start(&["--restored"]);
     assert_goes_on(&anna, &money);
     assert_eq!(place.history()["closed"], Value::Null);
+    let changed = watch.next(PATIENCE).unwrap().expect("it was lost");
+    assert_eq!(changed.lost, Some(Lost::HomeWentBack));
+    eventually_increments(&anna, &money, 1_002);
+    let changed = watch.next(PATIENCE).unwrap().expect("a change");
+    assert_eq!((changed.lost, changed.changes.is_empty()), (None, false));
 }
 
 /// Threat 26: two copies of one home ran, and acknowledged commits vanished where members passed from one to the other.

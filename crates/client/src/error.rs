@@ -215,7 +215,7 @@ impl From<CallError> for Error {
     fn from(error: CallError) -> Self {
         let kind = match error {
             CallError::NoSuchSegment | CallError::NoSuchVote => ErrorKind::NotFound,
-            CallError::BadPath | CallError::Invalid => ErrorKind::Invalid,
+            CallError::BadPath | CallError::Invalid | CallError::NotClosed => ErrorKind::Invalid,
             CallError::TooMany => ErrorKind::TooLarge,
             // The home has forgotten this member, which registers again with the next try.
             // Or the home takes no request of this member by this site, which signs anew (rule R2).

@@ -130,13 +130,13 @@ pub use limits::{EARLY_PER_HOME_MAX, ROOT_NAME_BYTES_MAX};
 pub use member::{AuditEntry, AuditEvent, Member};
 pub use outcome::{Committed, Outcome};
 pub use reach::OutOfReach;
-pub use segment::{Change, Changed, Segment, SegmentEntry, Watch};
+pub use segment::{Change, Changed, Lost, Segment, SegmentEntry, Watch};
 pub use stats::{Stats, Waits};
 pub use status::{HomeStatus, SiteStatus};
 pub use thorp_model::{
-    Carrier, CommitId, DamagedRights, Doubt, DoubtHome, HomeId, NameId, NoCommitId, ObjectId,
-    PageId, PageNo, Position, Reference, Right, RightsList, Ruling, SegmentId, Slot, Stamp,
-    Subject,
+    Carrier, Closed, CommitId, DamagedRights, Doubt, DoubtHome, HomeId, HowOpened, Incarnation,
+    KnownHistory, LifeEnd, LifeId, Met, NameId, NoCommitId, ObjectId, PageId, PageNo, Point,
+    Position, Reference, Right, RightsList, Ruling, SegmentId, Slot, Stamp, Subject,
 };
 pub use thorp_net::{CertifiedName, Congestion, Identity, NodeRole, Traffic};
 pub use transaction::{Pending, Transaction};

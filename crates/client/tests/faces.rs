@@ -10,7 +10,7 @@ mod joins;
 use joins::Joins;
 use std::thread;
 use std::time::Duration;
-use thorp_client::{Error, ErrorKind, Member, Reference, Result, Segment, Session};
+use thorp_client::{Error, ErrorKind, Lost, Member, Reference, Result, Segment, Session};
 use thorp_testing::{HomeNode, eventually};
 
 const LONG: Duration = Duration::from_secs(20);
@@ -144,7 +144,7 @@ fn a_watch_tells_every_change_in_order() {
         < 2
     {
         let changed = watch.next(LONG).unwrap().expect("changes");
-        assert!(!changed.lost);
+        assert_eq!(changed.lost, None);
         assert!(changed.changes.is_sorted_by_key(|change| change.position));
         heard.extend(changed.changes.iter().map(|change| change.object));
     }
@@ -192,13 +192,13 @@ fn a_watch_says_what_it_lost_and_then_goes_on() {
     eventually("it is noticed", || !anna.homes()[0].reachable);
     village.restart();
     let changed = watch.next(LONG).unwrap().expect("something");
-    assert!(changed.lost);
+    assert_eq!(changed.lost, Some(Lost::Missed));
     let bert = village.member();
     bert.transact(|tx| tx.write(&note, "y")).unwrap();
     let changed = watch.next(LONG).unwrap().expect("a change");
     assert_eq!(
         (changed.lost, changed.changes[0].object),
-        (false, note.object)
+        (None, note.object)
     );
 }
 

@@ -3,6 +3,7 @@
 //! The records are objects of the segment [`AUDIT_PATH`], which the home writes itself: a ring of
 //! [`AUDIT_RECORDS_MAX`]. Only operators may read it, and whom they let.
 
+use crate::history::{HowOpened, Incarnation};
 use crate::ids::{CommitId, NameId, PageId, PageNo, Position, SegmentId, Slot};
 use crate::message::Ruling;
 use crate::rights::Right;
@@ -41,6 +42,28 @@ pub enum AuditEvent {
         /// How the operator ended it.
         ruling: Ruling,
     },
+    /// An operator opened the home (rule R9). This and the following concern no segment.
+    Opened {
+        /// How.
+        how: HowOpened,
+        /// The incarnation since then.
+        incarnation: Incarnation,
+        /// The counter of the last life before.
+        life: u32,
+        /// From which position the home goes on.
+        position: Position,
+    },
+    /// A node brought this home's own receipt of another history, and the home closed (rule R9).
+    OtherHistory {
+        /// The incarnation of that history.
+        incarnation: Incarnation,
+        /// The counter of the life that the receipt names.
+        life: u32,
+        /// The position that it names.
+        position: Position,
+    },
+    /// A node claimed to hold what nothing proves (rule R9).
+    ClaimUnproven,
 }
 
 /// One record. Equal ones are counted instead of repeated.
@@ -83,8 +106,11 @@ impl AuditRecord {
     pub fn to_bytes(&self) -> Vec<u8> {
         let path_bytes_max = match self.event {
             AuditEvent::Denied { .. } | AuditEvent::RightsChanged => PATH_BYTES_MAX,
-            // The id of the commit is in its place.
-            AuditEvent::DoubtSettled { .. } => 0,
+            // There is no segment, and something else is in its place.
+            AuditEvent::DoubtSettled { .. }
+            | AuditEvent::Opened { .. }
+            | AuditEvent::OtherHistory { .. }
+            | AuditEvent::ClaimUnproven => 0,
         };
         let cut = AuditRecord {
             name: beginning(&self.name, NAME_BYTES_MAX),
@@ -158,7 +184,28 @@ mod tests {
             },
             ruling: Ruling::Abort,
         };
-        for event in [denied, AuditEvent::RightsChanged, settled] {
+        let incarnation = Incarnation::new(4_095).expect("the last one");
+        let (life, position) = (u32::MAX, Position(u64::MAX));
+        let opened = AuditEvent::Opened {
+            how: HowOpened::Moved,
+            incarnation,
+            life,
+            position,
+        };
+        let met = AuditEvent::OtherHistory {
+            incarnation,
+            life,
+            position,
+        };
+        let changed = AuditEvent::RightsChanged;
+        for event in [
+            denied,
+            changed,
+            settled,
+            opened,
+            met,
+            AuditEvent::ClaimUnproven,
+        ] {
             let record = AuditRecord {
                 number: u64::MAX,
                 event,

@@ -1,7 +1,7 @@
 //! The history of a home: its incarnations, its lives, and the points of them that others rest on (rule R9).
 
 use crate::limits::{INCARNATIONS_MAX, LIVES_MAX};
-use crate::{Generation, Mark, Position};
+use crate::{Generation, Mark, NameId, Position};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -80,6 +80,57 @@ pub enum Closed {
     OtherHistory(Met),
 }
 
+/// How an operator opened a home (rule R9).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum HowOpened {
+    /// By `thorp confirm`, as one that goes on from an older state.
+    Confirmed,
+    /// The same, by an option of its start.
+    Restored,
+    /// As a copy for a test, with a key of its own.
+    Apart,
+    /// Its directory was moved. This begins no incarnation.
+    Moved,
+}
+
+/// An operator of the village, as a certificate names it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Operator {
+    /// The id of its name.
+    pub id: NameId,
+    /// Its name; empty if the home does not know it.
+    pub name: String,
+}
+
+/// An operator has opened a home (rule R9).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct HomeOpened {
+    /// Counts the openings of one store, from 1.
+    pub number: u64,
+    /// How.
+    pub how: HowOpened,
+    /// Who said so over the network. None: somebody at the home's machine.
+    pub by: Option<Operator>,
+    /// The incarnation since then.
+    pub incarnation: Incarnation,
+    /// The counter of the last life before; 0 if there was none.
+    pub life: u32,
+}
+
+/// What a home knows of its own history, for operators (rule R9).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct KnownHistory {
+    /// How often an operator has opened it as closed.
+    pub incarnation: Incarnation,
+    /// How far it is.
+    pub point: Point,
+    /// Why it is closed; none if it is open.
+    pub closed: Option<Closed>,
+    /// How far the life of the other history that it met has come in this one. None if it met none, or this history does
+    /// not have that life.
+    pub shared: Option<LifeEnd>,
+}
+
 /// The key with which a home proves receipts to itself. It is made with the store and never leaves it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReceiptKey([u8; 32]);
@@ -98,6 +149,16 @@ impl Incarnation {
     /// The next one, unless this is the last.
     pub fn next(self) -> Option<Self> {
         Self::new(self.0 + 1)
+    }
+
+    /// The one with which an operator opens a home that is closed: above every history that the home met, so that whoever
+    /// comes from there only forgets, and closes it no more. None: there are no more.
+    pub fn after(self, closed: Option<&Closed>) -> Option<Self> {
+        let met = match closed {
+            Some(Closed::OtherHistory(met)) => met.incarnation,
+            _ => Incarnation::default(),
+        };
+        self.max(met).next()
     }
 
     /// All numbers of 32 bits that this incarnation gives lie above.
@@ -129,6 +190,16 @@ impl Lives {
         self.finished.drain(..too_many);
     }
 
+    /// How far a life has come in this history; `now` is how far the last one is. None if this history does not have it.
+    pub fn end_of(&self, life: LifeId, now: &LifeEnd) -> Option<LifeEnd> {
+        if self.last == Some(life) {
+            return Some(*now);
+        }
+        let mut finished = self.finished.iter();
+        let found = finished.find(|(known, _)| *known == life);
+        found.map(|(_, end)| *end)
+    }
+
     /// The life that goes on; none in a store that no home has opened.
     pub fn last(&self) -> Option<LifeId> {
         self.last
@@ -153,10 +224,8 @@ impl Lives {
     /// Whether a point is in this history: its life is in the list, and none of its three numbers lies above that life's end.
     /// `now` is how far the last life is.
     pub fn hold(&self, point: &Point, now: &LifeEnd) -> bool {
-        let finished = self.finished.iter();
-        let lives = finished.map(|(life, end)| (life, end));
-        let mut lives = lives.chain(self.last.as_ref().map(|last| (last, now)));
-        lives.any(|(life, end)| *life == point.life && end.reaches(point))
+        let end = self.end_of(point.life, now);
+        end.is_some_and(|end| end.reaches(point))
     }
 }
 
@@ -187,6 +256,17 @@ impl fmt::Debug for ReceiptKey {
 impl fmt::Display for Incarnation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
+    }
+}
+
+impl fmt::Display for HowOpened {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            HowOpened::Confirmed => "confirmed",
+            HowOpened::Restored => "restored",
+            HowOpened::Apart => "apart",
+            HowOpened::Moved => "moved",
+        })
     }
 }
 

@@ -53,7 +53,10 @@ pub use delegation::{
     Proof, Signer, Verifier,
 };
 pub use digest::{PageDigest, PartDigest};
-pub use history::{Closed, Incarnation, LifeEnd, LifeId, Lives, Met, Point, ReceiptKey};
+pub use history::{
+    Closed, HomeOpened, HowOpened, Incarnation, KnownHistory, LifeEnd, LifeId, Lives, Met,
+    Operator, Point, ReceiptKey,
+};
 pub use ids::{
     Attempt, CommitId, DelegationNo, EdgeId, EntryNo, Epoch, Generation, HomeId, MemberId, Millis,
     NameId, NoCommitId, NodeKind, Now, ObjectId, PageId, PageNo, Peer, Place, Position, Reference,

@@ -129,6 +129,8 @@ pub const USAGE_NUMBERS_UNSAVED_MAX: u32 = 65_536;
 pub const LIVES_MAX: usize = 1_024;
 /// The last incarnation of a home: 12 bits (rule R9).
 pub const INCARNATIONS_MAX: u16 = 4_095;
+/// Openings by operators that a store remembers, until its home has written them to its audit (rules R8 and R9).
+pub const OPENINGS_KEPT_MAX: usize = 64;
 
 /// Pages granted at a time to a creator (foundation 2).
 pub const EXTENT_PAGES: u32 = 32;

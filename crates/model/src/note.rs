@@ -246,4 +246,6 @@ notes! {
     StagedExpired,
     /// Rule 11: a piece of a value came when that had ended; it begins none anew.
     StagedTooLate,
+    /// Rule R9: an operator opened a closed home. Its next life begins.
+    Confirmed,
 }

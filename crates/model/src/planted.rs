@@ -210,6 +210,12 @@ bugs! {
     LostIsNo,
     /// Traps R24 and R38: a site begins a child's stream, whatever the child claims.
     ClaimsNotPassed,
+    /// Trap R25: another life is made durable than the one that receipts name.
+    LifeNotDurable,
+    /// Rule R9: whoever asks opens a closed home.
+    AnybodyConfirms,
+    /// Rule R9: a call that opens a home does so again when it comes again, whatever the operator has seen.
+    ConfirmedTwice,
     /// Trap R26: a home gives a slot's generations again that may have been given in a lost history.
     GenerationsGivenAgain,
     /// Trap R19: a home compares positions and clocks, and no marks.

@@ -152,6 +152,13 @@ pub struct AuditMark {
     pub last: u64,
 }
 
+/// Which openings are in the audit: `meta/opened` (rules R8 and R9). A store without it has none there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct OpenedMark {
+    /// The number of the last one.
+    pub last: u64,
+}
+
 /// One commit: `log/POSITION`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LogRecord {
@@ -272,6 +279,8 @@ pub struct QuarantineRecord {
 pub const HOME_KEY: &[u8] = b"home";
 /// The key of the audit's mark.
 pub const AUDIT_KEY: &[u8] = b"audit";
+/// The key of the mark of openings.
+pub const OPENED_KEY: &[u8] = b"opened";
 /// `meta/next`.
 pub const NEXT_KEY: &[u8] = b"next";
 /// `meta/clock`: the reserved ceiling of the clock (rule 12).

@@ -123,7 +123,7 @@ pub use edge::downstream::ChildLimits;
 pub use edge::liveness::{AliveLimits, AliveLimitsError};
 pub use home::{
     ClockDrift, Doubts, Home, HomeAction, HomeCommand, HomeConfig, HomeHistory, LoadResult,
-    NameLimits, OtherHistory,
+    NameLimits, OtherHistory, Reopen,
 };
 pub use member::{Member, MemberAction, MemberCommand, MemberConfig, Request, Response, Source};
 pub use redirector::{Redirector, RedirectorConfig};

@@ -7,7 +7,9 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, NoLabelSet}
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 
-use crate::status::{AgreementStatus, ChildStatus, Status, StorageStatus, TrafficLine};
+use crate::status::{
+    AgreementStatus, ChildStatus, HistoryStatus, Status, StorageStatus, TrafficLine,
+};
 
 /// The content type of what [`text`] gives.
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -89,15 +91,7 @@ impl Collector for Reading {
             agreed(to, agreement)?;
         }
         if let Some(history) = &status.history {
-            let incarnation = f64::from(history.incarnation);
-            gauge(
-                to,
-                "incarnation",
-                "How often an operator opened it as closed",
-                incarnation,
-            )?;
-            let closed = f64::from(u8::from(history.closed.is_some()));
-            gauge(to, "closed", "Whether it lets in operators only", closed)?;
+            remembered(to, history)?;
         }
         children(to, &status.children)?;
         match &status.storage {
@@ -105,6 +99,33 @@ impl Collector for Reading {
             None => Ok(()),
         }
     }
+}
+
+/// The history of a home (rule R9).
+fn remembered(to: &mut DescriptorEncoder<'_>, history: &HistoryStatus) -> fmt::Result {
+    let incarnation = f64::from(history.incarnation);
+    gauge(
+        to,
+        "incarnation",
+        "How often an operator opened it as closed",
+        incarnation,
+    )?;
+    let closed = f64::from(u8::from(history.closed.is_some()));
+    gauge(to, "closed", "Whether it lets in operators only", closed)?;
+    let met = history.met.iter().map(|met| {
+        let labels = vec![
+            ("by", met.by.clone()),
+            ("incarnation", met.incarnation.to_string()),
+            ("life", met.life.to_string()),
+        ];
+        (labels, met.position as f64)
+    });
+    gauges(
+        to,
+        "other_history_position",
+        "How far another history of this home was, as the receipt proves that a node brought",
+        met,
+    )
 }
 
 fn traffic(to: &mut DescriptorEncoder<'_>, status: &Status) -> fmt::Result {

@@ -250,6 +250,21 @@ pub struct HistoryStatus {
     pub lives: usize,
     /// Why it lets in operators only; none if it is open.
     pub closed: Option<String>,
+    /// The claim that proved another history, if that is why.
+    pub met: Option<MetStatus>,
+}
+
+/// A claim that proved another history to a home.
+#[derive(Clone, Debug, Serialize)]
+pub struct MetStatus {
+    /// The name of the node that brought it.
+    pub by: String,
+    /// The incarnation of that history.
+    pub incarnation: u16,
+    /// The counter of the life that it names.
+    pub life: u32,
+    /// How far that life was.
+    pub position: u64,
 }
 
 /// How often a home was opened.

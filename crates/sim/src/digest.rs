@@ -186,6 +186,7 @@ impl Digested for HomeAction {
         match self {
             HomeAction::Append(batch) => digest.batch(batch),
             HomeAction::Load(page) => digest.value(&(33u8, page)),
+            HomeAction::Reopen(reopen) => digest.value(&(41u8, reopen.apart, &reopen.by)),
             HomeAction::Close(met) => digest.value(&(39u8, &met.receipt, &met.by)),
         }
     }

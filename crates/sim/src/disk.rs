@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use thorp_model::records::page_key;
 use thorp_model::{
-    Batch, Incarnation, LifeEnd, LifeId, Mark, Op, PageId, Reader, Receipt, ReceiptKey, Scan,
-    StorageError, Table, Xoshiro256, records,
+    Batch, Closed, Incarnation, LifeEnd, LifeId, Mark, Met, Op, PageId, Reader, Receipt,
+    ReceiptKey, Scan, StorageError, Table, Xoshiro256, records,
 };
 use thorp_protocol::HomeHistory;
 
@@ -67,13 +67,18 @@ impl Disk {
 
     /// The home has met another history: it is closed.
     pub fn close(&mut self, met: Receipt) {
-        self.history.is_closed = true;
+        let why = Closed::OtherHistory(Met {
+            by: String::new(),
+            incarnation: met.incarnation,
+            point: met.point,
+        });
+        self.history.closed.get_or_insert(why);
         self.met.get_or_insert(met);
     }
 
     /// Whether its home lets in nobody but operators.
     pub fn is_closed(&self) -> bool {
-        self.history.is_closed
+        self.history.closed.is_some()
     }
 
     /// An operator opens it, as one that goes on from an older state.
@@ -82,7 +87,7 @@ impl Disk {
         let above = met.map_or(Incarnation::default(), |met| met.incarnation);
         let next = self.history.incarnation.max(above).next();
         self.history.incarnation = next.unwrap_or(self.history.incarnation);
-        self.history.is_closed = false;
+        self.history.closed = None;
         let clock = met.map_or(0, |met| met.point.clock);
         let ops = records::reopened(self, self.history.incarnation, clock)?;
         ops.iter().for_each(|op| apply(&mut self.durable, op));

@@ -39,6 +39,7 @@ impl Role for Home {
                 Ok(())
             }
             HomeAction::Close(met) => going_back::closed(world, no, &met),
+            HomeAction::Reopen(reopen) => going_back::opened(world, no, &reopen),
         }
     }
 }

@@ -5,7 +5,10 @@ use crate::origin::Origin;
 use crate::record;
 use crate::usage::KEYSPACE;
 use serde::{Deserialize, Serialize};
-use thorp_model::{Closed, Incarnation, LifeEnd, LifeId, Lives, ReceiptKey};
+use thorp_model::limits::OPENINGS_KEPT_MAX;
+use thorp_model::{
+    Closed, HomeOpened, HowOpened, Incarnation, LifeEnd, LifeId, Lives, Operator, ReceiptKey,
+};
 
 /// The history of a store: one record beside its usage.
 ///
@@ -18,6 +21,8 @@ pub struct History {
     pub(crate) key: ReceiptKey,
     /// Where the store was when it was open last.
     pub(crate) origin: Option<Origin>,
+    /// The last openings, at most [`OPENINGS_KEPT_MAX`], the latest last.
+    pub(crate) openings: Vec<HomeOpened>,
 }
 
 /// How a store is opened: what its operator states about it.
@@ -33,6 +38,20 @@ pub enum Opening {
         /// It is a copy for a test: with a key of its own, so that nothing of it proves anything to the original.
         apart: bool,
     },
+    /// The same, while its home does not run.
+    Confirmed {
+        /// It is a copy for a test.
+        apart: bool,
+    },
+}
+
+/// An operator opens a store as what it is: a new incarnation begins.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Reopening {
+    /// It is a copy for a test.
+    pub apart: bool,
+    /// Who says so over the network. None: somebody at the home's machine.
+    pub by: Option<Operator>,
 }
 
 /// What a directory shows of its past at a start.
@@ -54,6 +73,7 @@ impl History {
             lives: Lives::default(),
             key,
             origin: None,
+            openings: Vec::new(),
         }
     }
 
@@ -75,6 +95,11 @@ impl History {
     /// The key of its home's receipts.
     pub fn key(&self) -> &ReceiptKey {
         &self.key
+    }
+
+    /// Its last openings, the latest last.
+    pub fn openings(&self) -> &[HomeOpened] {
+        &self.openings
     }
 
     /// It closes, unless it is.
@@ -114,29 +139,51 @@ impl History {
 
     /// An operator states that the directory was moved. Nothing else is forgiven.
     pub(crate) fn moved(&mut self, evidence: &Evidence) {
-        self.closed.take_if(|why| *why == Closed::OtherOrigin);
+        let forgiven = self.closed.take_if(|why| *why == Closed::OtherOrigin);
+        let forgiven = forgiven.or_else(|| self.unproven(evidence));
         self.origin = None;
         self.prove(evidence);
+        if self.closed.is_none() && forgiven == Some(Closed::OtherOrigin) {
+            self.note_opened(HowOpened::Moved, None);
+        }
     }
 
     /// An operator opens it as what it is. False if there are no more incarnations.
     #[must_use]
-    pub(crate) fn reopen(&mut self, apart: Option<ReceiptKey>) -> bool {
-        // Above every history that was met: who comes from there only forgets, and closes it no more.
-        let met = match &self.closed {
-            Some(Closed::OtherHistory(met)) => met.incarnation,
-            _ => Incarnation::default(),
-        };
-        let Some(next) = self.incarnation.max(met).next() else {
+    pub(crate) fn reopen(
+        &mut self,
+        apart: Option<ReceiptKey>,
+        (how, by): (HowOpened, Option<Operator>),
+    ) -> bool {
+        let Some(next) = self.incarnation.after(self.closed.as_ref()) else {
             return false;
         };
         self.incarnation = next;
         self.closed = None;
         self.origin = None;
-        if let Some(key) = apart {
-            self.key = key;
-        }
+        let how = match apart {
+            Some(key) => {
+                self.key = key;
+                HowOpened::Apart
+            }
+            None => how,
+        };
+        self.note_opened(how, by);
         true
+    }
+
+    fn note_opened(&mut self, how: HowOpened, by: Option<Operator>) {
+        let number = self.openings.last().map_or(1, |last| last.number + 1);
+        if self.openings.len() >= OPENINGS_KEPT_MAX {
+            self.openings.remove(0);
+        }
+        self.openings.push(HomeOpened {
+            number,
+            how,
+            by,
+            incarnation: self.incarnation,
+            life: self.lives.last().map_or(0, |life| life.counter),
+        });
     }
 
     /// The stored form, sealed.
@@ -149,10 +196,16 @@ impl History {
     /// The history in a stored form, or what is wrong with it.
     pub(crate) fn decode(stored: &[u8]) -> Result<History, String> {
         let value = record::open(KEYSPACE, KEY, stored)?;
-        match postcard::from_bytes::<(u8, History)>(value) {
-            Ok((FORM, history)) => Ok(history),
-            Ok((form, _)) => Err(format!("its form is {form}, this program knows {FORM}")),
-            Err(error) => Err(error.to_string()),
+        match value.split_first() {
+            Some((&FORM, history)) => {
+                postcard::from_bytes(history).map_err(|error| error.to_string())
+            }
+            // Form 1 has no list of openings at its end.
+            Some((&FORM_WITHOUT_OPENINGS, history)) => {
+                postcard::from_bytes(&[history, &[0]].concat()).map_err(|error| error.to_string())
+            }
+            Some((form, _)) => Err(format!("its form is {form}, this program knows {FORM}")),
+            None => Err("it is empty".to_owned()),
         }
     }
 }
@@ -169,12 +222,17 @@ pub(crate) fn read(opened: &Opened) -> Result<Option<History>, String> {
 pub(crate) const KEY: &[u8] = b"history";
 
 /// The form of the record.
-const FORM: u8 = 1;
+const FORM: u8 = 2;
+
+/// The form of builds that kept no openings.
+const FORM_WITHOUT_OPENINGS: u8 = 1;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thorp_model::{Mark, Position};
+    use thorp_model::{Mark, NameId, Position};
+
+    const CONFIRMED: (HowOpened, Option<Operator>) = (HowOpened::Confirmed, None);
 
     fn key(byte: u8) -> ReceiptKey {
         ReceiptKey::new([byte; 32])
@@ -255,17 +313,47 @@ mod tests {
     fn an_operator_opens_it_with_the_next_incarnation() {
         let mut history = history();
         history.closed = Some(Closed::Salvaged);
-        assert!(history.reopen(None));
+        assert!(history.reopen(None, CONFIRMED));
         assert_eq!((history.incarnation().get(), history.closed()), (1, None));
         assert_eq!(history.key(), &key(1));
-        assert!(history.reopen(Some(key(2))));
+        assert!(history.reopen(Some(key(2)), CONFIRMED));
         assert_eq!(history.key(), &key(2), "a copy for a test proves nothing");
         while history.incarnation().next().is_some() {
-            assert!(history.reopen(None));
+            assert!(history.reopen(None, CONFIRMED));
         }
         history.closed = Some(Closed::NoNote);
-        assert!(!history.reopen(None));
+        assert!(!history.reopen(None, CONFIRMED));
         assert_eq!(history.closed(), Some(Closed::NoNote), "nothing is changed");
+    }
+
+    #[test]
+    fn each_opening_is_kept_until_there_are_too_many() {
+        let mut history = history();
+        let operator = Operator {
+            id: NameId::of("olga"),
+            name: "olga".to_owned(),
+        };
+        assert!(history.reopen(None, (HowOpened::Confirmed, Some(operator.clone()))));
+        assert!(history.reopen(Some(key(2)), CONFIRMED));
+        history.moved(&here(&history));
+        let elsewhere = Evidence {
+            origin: None,
+            ..here(&self::history())
+        };
+        history.origin = origin();
+        history.moved(&elsewhere);
+        let kept: Vec<_> = history.openings().iter().collect();
+        let how: Vec<HowOpened> = kept.iter().map(|opened| opened.how).collect();
+        let moved = HowOpened::Moved;
+        assert_eq!(how, [HowOpened::Confirmed, HowOpened::Apart, moved]);
+        assert_eq!(kept[0].by, Some(operator));
+        let numbers: Vec<u64> = kept.iter().map(|opened| opened.number).collect();
+        assert_eq!(numbers, [1, 2, 3], "what needed no word is no opening");
+        for _ in 0..OPENINGS_KEPT_MAX {
+            assert!(history.reopen(None, CONFIRMED));
+        }
+        assert_eq!(history.openings().len(), OPENINGS_KEPT_MAX);
+        assert_eq!(history.openings()[0].number, 4);
     }
 
     #[test]
@@ -284,7 +372,14 @@ mod tests {
         );
         history.closed = Some(Closed::OtherOrigin);
         let stored = history.encode();
-        assert_eq!(History::decode(&stored), Ok(history));
+        assert_eq!(History::decode(&stored), Ok(history.clone()));
+        let mut old = postcard::to_allocvec(&(FORM_WITHOUT_OPENINGS, &history)).unwrap();
+        assert_eq!(old.pop(), Some(0), "the list of openings is empty");
+        let old = record::seal(KEYSPACE, KEY, &old);
+        assert_eq!(History::decode(&old), Ok(history));
+        let unknown = record::seal(KEYSPACE, KEY, &[3, 0]);
+        let error = History::decode(&unknown).unwrap_err();
+        assert!(error.contains("its form is 3"), "{error}");
         for at in 0..stored.len() {
             let mut wrong = stored.clone();
             wrong[at] ^= 1;

@@ -112,7 +112,7 @@ pub use access::{Access, READABLE_LISTED_MAX, readable_by_others};
 pub use check::{Damage, Report, TableReport, check};
 pub use committer::{Committer, CommitterLimits, Refused, Stats, Why};
 pub use error::OpenError;
-pub use history::{History, Opening};
+pub use history::{History, Opening, Reopening};
 pub use options::Options;
 pub use salvage::{Lost, Salvaged, salvage};
 pub use store::Store;

@@ -4,7 +4,7 @@ use crate::access::Access;
 use crate::dir::Locked;
 use crate::engine::{self, Opened};
 use crate::error::OpenError;
-use crate::history::{self, Evidence, History, Opening};
+use crate::history::{self, Evidence, History, Opening, Reopening};
 use crate::journal::{self, Verdict};
 use crate::note::{self, Note};
 use crate::options::Options;
@@ -20,8 +20,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use thorp_model::limits::KEY_BYTES_MAX;
 use thorp_model::records;
 use thorp_model::{
-    Batch, Closed, Engine, Incarnation, LifeEnd, LifeId, Mark, Op, Purpose, Reader, ReceiptKey,
-    Scan, StorageError, Table,
+    Batch, Closed, Engine, HowOpened, Incarnation, LifeEnd, LifeId, Mark, Op, Purpose, Reader,
+    ReceiptKey, Scan, StorageError, Table,
 };
 
 /// The durable tables of one home, in a directory that this process alone uses.
@@ -34,7 +34,7 @@ pub struct Store {
     space: Space,
     access: Access,
     // Last, so that the directory is free only when the engine is closed.
-    _locked: Locked,
+    locked: Locked,
 }
 
 impl Store {
@@ -76,11 +76,13 @@ impl Store {
             }),
             space: Space::new(dir, &options),
             access,
-            _locked: locked,
+            locked,
         };
         if known.as_ref() != Some(&history) {
+            let met_clock =
+                is_reopened(options.opening).then(|| known.as_ref().map_or(0, History::met_clock));
             store
-                .write_history(history, options.opening)
+                .write_history(history, met_clock)
                 .map_err(|error| OpenError::damaged(dir, error.to_string()))?;
         }
         store.take_note(dir).map_err(failed)?;
@@ -106,7 +108,7 @@ impl Store {
             origin: self.history().origin,
             ..from
         };
-        self.write_history(history, Opening::Prove)
+        self.write_history(history, None)
     }
 
     /// The home has met another history: it is closed, over restarts, until an operator opens it. That is durable when
@@ -118,7 +120,7 @@ impl Store {
     pub fn close(&self, why: Closed) -> Result<(), StorageError> {
         let mut history = self.history();
         history.close(why);
-        self.write_history(history, Opening::Prove)
+        self.write_history(history, None)
     }
 
     /// A life of the home begins: it is durable when this returns. The one before has ended there.
@@ -129,18 +131,31 @@ impl Store {
     pub fn begin_life(&self, life: LifeId, end_of_last: LifeEnd) -> Result<(), StorageError> {
         let mut history = self.history();
         history.begin_life(life, end_of_last);
-        self.write_history(history, Opening::Prove)
+        self.write_history(history, None)
     }
 
-    /// Writes the history as a group of its own. With a new incarnation also the numbers that are never given twice, so
-    /// that they lie above all that the lost history gave.
-    fn write_history(&self, history: History, opening: Opening) -> Result<(), StorageError> {
-        let raised = match opening {
-            Opening::Prove | Opening::Moved => None,
-            Opening::Restored { .. } => {
-                let met = self.history().met_clock();
-                self.raised_numbers(history.incarnation(), met)?
-            }
+    /// An operator opens it as what it is, while no home runs on it. The new incarnation is durable when this returns.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`]: there are no more incarnations, or the engine cannot write. Nothing has changed.
+    pub fn reopen(&self, reopening: Reopening) -> Result<Incarnation, OpenError> {
+        let dir = self.locked.path();
+        let before = self.history();
+        let history = reopened(dir, before.clone(), (HowOpened::Confirmed, reopening))?;
+        let history = settled(dir, history)?;
+        let incarnation = history.incarnation();
+        self.write_history(history, Some(before.met_clock()))
+            .map_err(|error| OpenError::damaged(dir, error.to_string()))?;
+        Ok(incarnation)
+    }
+
+    /// Writes the history as a group of its own. With a new incarnation (and the highest clock of a history that was met)
+    /// also the numbers that are never given twice, so that they lie above all that the lost history gave.
+    fn write_history(&self, history: History, met_clock: Option<u64>) -> Result<(), StorageError> {
+        let raised = match met_clock {
+            None => None,
+            Some(met_clock) => self.raised_numbers(history.incarnation(), met_clock)?,
         };
         let mut writing = self.writing();
         writing.ask_whole()?;
@@ -488,14 +503,41 @@ fn opened_history(
     match opening {
         Opening::Prove => history.prove(evidence),
         Opening::Moved => history.moved(evidence),
-        Opening::Restored { apart } => {
-            let key = apart.then(|| fresh_key(dir)).transpose()?;
-            if !history.reopen(key) {
-                let dir = dir.to_path_buf();
-                return Err(OpenError::NoIncarnations { dir });
-            }
+        Opening::Restored { apart } | Opening::Confirmed { apart } => {
+            let how = match opening {
+                Opening::Confirmed { .. } => HowOpened::Confirmed,
+                _ => HowOpened::Restored,
+            };
+            let reopening = Reopening { apart, by: None };
+            history = reopened(dir, history, (how, reopening))?;
         }
     }
+    settled(dir, history)
+}
+
+/// Whether an opening begins a new incarnation.
+fn is_reopened(opening: Opening) -> bool {
+    matches!(
+        opening,
+        Opening::Restored { .. } | Opening::Confirmed { .. }
+    )
+}
+
+fn reopened(
+    dir: &Path,
+    mut history: History,
+    (how, reopening): (HowOpened, Reopening),
+) -> Result<History, OpenError> {
+    let key = reopening.apart.then(|| fresh_key(dir)).transpose()?;
+    if !history.reopen(key, (how, reopening.by)) {
+        let dir = dir.to_path_buf();
+        return Err(OpenError::NoIncarnations { dir });
+    }
+    Ok(history)
+}
+
+/// An open history remembers where its store is.
+fn settled(dir: &Path, mut history: History) -> Result<History, OpenError> {
     if history.closed().is_none() {
         history.origin = Origin::of_or_made(dir).map_err(|error| OpenError::io(dir, error))?;
     }

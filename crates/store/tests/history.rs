@@ -14,10 +14,10 @@ use std::thread;
 use std::time::Duration;
 use thorp_model::records::{self, NextRecord};
 use thorp_model::{
-    Closed, Engine as _, LifeEnd, LifeId, Mark, Point, Position, Reader as _, Registration,
-    SegmentId, Table,
+    Closed, Engine as _, HowOpened, Incarnation, LifeEnd, LifeId, Mark, Met, NameId, Operator,
+    Point, Position, Reader as _, Registration, SegmentId, Table,
 };
-use thorp_store::{OpenError, Opening, Options, Store, check};
+use thorp_store::{OpenError, Opening, Options, Reopening, Store, check};
 
 fn open_as(dir: &Path, opening: Opening) -> Store {
     let options = Options {
@@ -158,6 +158,67 @@ fn numbers_of_a_next_incarnation_lie_above_all_that_were_lost() {
     // The ceiling of the clock is there, too.
     assert_eq!(store.usage().table(Table::Meta).records, 2);
     assert!(store.usage().bytes() > before.bytes(), "it is counted");
+    drop(store);
+    assert!(check(dir.path()).unwrap().is_good());
+}
+
+/// The clock begins above what the home promised in the history that it met, and the incarnation above its.
+#[test]
+fn a_store_that_met_another_history_is_opened_above_it() {
+    let met = || {
+        let point = Point {
+            life: life(9),
+            mark: Mark(1),
+            position: Position(50),
+            clock: 7_000,
+        };
+        Closed::OtherHistory(Met {
+            by: "anna".to_owned(),
+            incarnation: Incarnation::new(4).unwrap(),
+            point,
+        })
+    };
+    let closed_store = |dir: &Path| {
+        let store = open(dir);
+        let next = records::put(
+            Table::Meta,
+            records::NEXT_KEY.to_vec(),
+            &NextRecord::default(),
+        );
+        store.commit(&[batch(1, vec![next])]).unwrap();
+        store.close(met()).unwrap();
+        store
+    };
+    let assert_above = |store: &Store, how: HowOpened| {
+        let history = store.history();
+        assert_eq!((history.incarnation().get(), history.closed()), (5, None));
+        assert_eq!(history.openings()[0].how, how);
+        let clock = store.get(Table::Meta, records::CLOCK_KEY).unwrap().unwrap();
+        let clock: u64 = records::decode(Table::Meta, records::CLOCK_KEY, &clock).unwrap();
+        assert_eq!(clock, 7_000);
+    };
+    let dir = tempfile::tempdir().unwrap();
+    drop(closed_store(dir.path()));
+    let store = open_as(dir.path(), Opening::Restored { apart: false });
+    assert_above(&store, HowOpened::Restored);
+
+    // The same while its home runs.
+    let dir = tempfile::tempdir().unwrap();
+    let store = closed_store(dir.path());
+    let by = Operator {
+        id: NameId::of("olga"),
+        name: "olga".to_owned(),
+    };
+    let reopening = Reopening {
+        apart: false,
+        by: Some(by.clone()),
+    };
+    assert_eq!(store.reopen(reopening).unwrap().get(), 5);
+    assert_above(&store, HowOpened::Confirmed);
+    drop(store);
+    let store = open_as(dir.path(), Opening::Prove);
+    assert_above(&store, HowOpened::Confirmed);
+    assert_eq!(store.history().openings()[0].by, Some(by));
     drop(store);
     assert!(check(dir.path()).unwrap().is_good());
 }

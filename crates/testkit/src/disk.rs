@@ -179,6 +179,7 @@ impl World<HomeAction> for HomeWorld {
                 self.home.command(loaded).unwrap();
             }
             HomeAction::Close(met) => panic!("its store never goes back: {met:?}"),
+            HomeAction::Reopen(reopen) => panic!("it is never closed: {reopen:?}"),
         }
     }
 

@@ -323,7 +323,9 @@ impl StillVillage {
                     self.answers.insert((no, ticket), answer);
                 }
                 // Nothing goes wrong here, and the members' page caches are not what is measured.
-                Action::Role(Wanted::Member(_) | Wanted::Home(HomeAction::Close(_)))
+                Action::Role(
+                    Wanted::Member(_) | Wanted::Home(HomeAction::Close(_) | HomeAction::Reopen(_)),
+                )
                 | Action::Close(..)
                 | Action::Note(_) => {}
             }

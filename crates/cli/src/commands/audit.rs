@@ -1,4 +1,4 @@
-//! `thorp audit`: what a home has recorded about rights, and about what operators did.
+//! `thorp audit`: what a home has recorded about rights, about what operators did, and about its history.
 
 use super::{say, say_json};
 use crate::connect::Via;
@@ -68,6 +68,22 @@ fn what(entry: &AuditEntry) -> String {
         AuditEvent::DoubtSettled { commit, ruling } => {
             format!("ended {commit}, which was in doubt: {ruling}")
         }
+        AuditEvent::Opened {
+            how,
+            incarnation,
+            life,
+            position,
+        } => format!(
+            "opened the home ({how}) with incarnation {incarnation}, from position {position} of life {life}"
+        ),
+        AuditEvent::OtherHistory {
+            incarnation,
+            life,
+            position,
+        } => format!(
+            "brought a receipt of another history: position {position} of life {life}, incarnation {incarnation}"
+        ),
+        AuditEvent::ClaimUnproven => "claimed to hold what nothing proves".to_owned(),
     }
 }
 
@@ -84,6 +100,9 @@ fn as_json(entry: &AuditEntry) -> serde_json::Value {
         AuditEvent::Denied { .. } => "denied",
         AuditEvent::RightsChanged => "rights_changed",
         AuditEvent::DoubtSettled { .. } => "doubt_settled",
+        AuditEvent::Opened { .. } => "opened",
+        AuditEvent::OtherHistory { .. } => "other_history",
+        AuditEvent::ClaimUnproven => "claim_unproven",
     };
     let (commit, ruling) = match entry.event {
         AuditEvent::DoubtSettled { commit, ruling } => {
@@ -91,6 +110,27 @@ fn as_json(entry: &AuditEntry) -> serde_json::Value {
         }
         _ => (None, None),
     };
+    let (how, history) = match entry.event {
+        AuditEvent::Opened {
+            how,
+            incarnation,
+            life,
+            position,
+        } => (Some(how.to_string()), Some((incarnation, life, position))),
+        AuditEvent::OtherHistory {
+            incarnation,
+            life,
+            position,
+        } => (None, Some((incarnation, life, position))),
+        _ => (None, None),
+    };
+    let history = history.map(|(incarnation, life, position)| {
+        serde_json::json!({
+            "incarnation": incarnation.get(),
+            "life": life,
+            "position": position.0,
+        })
+    });
     serde_json::json!({
         "number": entry.number,
         "wall_ms": entry.wall_ms,
@@ -100,6 +140,8 @@ fn as_json(entry: &AuditEntry) -> serde_json::Value {
         "right": entry.missing().map(thorp_client::Right::word),
         "commit": commit,
         "ruling": ruling,
+        "opened": how,
+        "history": history,
         "segment": entry.segment.0,
         "path": entry.path,
         "site": entry.site,

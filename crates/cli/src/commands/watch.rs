@@ -5,7 +5,7 @@ use crate::connect::Via;
 use crate::failure::Failure;
 use clap::Args;
 use std::time::{Duration, Instant};
-use thorp_client::{Change, Changed, ErrorKind, Member};
+use thorp_client::{Change, Changed, ErrorKind, Lost, Member};
 
 /// What `thorp watch` is told.
 #[derive(Args, Debug)]
@@ -46,7 +46,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         }
         if let Some(changed) = watch.next(patience)? {
             left = print(options, &segment.name(), &changed, left)?;
-            if changed.lost && is_removed(&member, options)? {
+            if changed.lost.is_some() && is_removed(&member, options)? {
                 return tell_removed(options, &segment.name());
             }
         }
@@ -76,10 +76,17 @@ fn print(
     changed: &Changed,
     mut left: u64,
 ) -> Result<u64, Failure> {
-    if changed.lost {
-        let line = r#"{"lost":true}"#;
-        let words = "some changes were lost: look at everything anew";
-        say(if options.json { line } else { words })?;
+    if let Some(lost) = changed.lost {
+        let went_back = lost == Lost::HomeWentBack;
+        say(&match (options.json, went_back) {
+            (true, _) => {
+                serde_json::json!({"lost": true, "home_went_back": went_back}).to_string()
+            }
+            (false, true) => {
+                "the home has gone back in time, and goes on from an older state: look at everything anew".to_owned()
+            }
+            (false, false) => "some changes were lost: look at everything anew".to_owned(),
+        })?;
     }
     for change in &changed.changes {
         if left == 0 {

@@ -7,6 +7,7 @@
 )]
 
 pub(crate) mod kills;
+pub(crate) mod metrics;
 pub(crate) mod one_site;
 pub(crate) mod two_homes;
 

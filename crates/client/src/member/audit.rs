@@ -71,7 +71,7 @@ impl AuditEntry {
     pub fn missing(&self) -> Option<Right> {
         match self.event {
             AuditEvent::Denied { right } => Some(right),
-            AuditEvent::RightsChanged | AuditEvent::DoubtSettled { .. } => None,
+            _ => None,
         }
     }
 }

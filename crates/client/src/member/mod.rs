@@ -2,6 +2,7 @@
 
 mod audit;
 mod doubts;
+mod history;
 mod segments;
 mod transact;
 
@@ -18,7 +19,7 @@ use crate::{
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-use thorp_model::{Doubt, HomeId, Note, Refusal, Ruling};
+use thorp_model::{Doubt, HomeId, Incarnation, KnownHistory, Note, Refusal, Ruling};
 use thorp_net::driver::now;
 
 /// A program that has joined. Cheap to clone, usable from any thread; when the last clone (and the last segment,
@@ -121,6 +122,51 @@ impl Member {
         ruling: Ruling,
     ) -> Result<Outcome> {
         doubts::settle(self, self.home(home).await?, commit, ruling).await
+    }
+
+    /// What a home knows of its own history, and why it is closed, if it is. This is for operators that have joined at the
+    /// home itself.
+    ///
+    /// # Errors
+    ///
+    /// As [`Member::doubts`].
+    pub fn history(&self, home: &str) -> Result<KnownHistory> {
+        block_on(self.history_async(home))
+    }
+
+    /// As [`Member::history`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Member::doubts`].
+    pub async fn history_async(&self, home: &str) -> Result<KnownHistory> {
+        history::known(self, self.home(home).await?).await
+    }
+
+    /// Opens a closed home as one that goes on from an older state; `apart` as a copy for a test. What was committed after
+    /// that state is lost, and rights that were revoked after it are back. `seen` is the incarnation of
+    /// [`Member::history`]: a home that somebody has opened since is not opened again. The home begins anew, and the member
+    /// waits for that. Returns the incarnation of the home then.
+    ///
+    /// # Errors
+    ///
+    /// As [`Member::doubts`]; [`Invalid`](ErrorKind::Invalid) if the home is not closed.
+    pub fn confirm(&self, home: &str, seen: Incarnation, apart: bool) -> Result<Incarnation> {
+        block_on(self.confirm_async(home, seen, apart))
+    }
+
+    /// As [`Member::confirm`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Member::confirm`].
+    pub async fn confirm_async(
+        &self,
+        home: &str,
+        seen: Incarnation,
+        apart: bool,
+    ) -> Result<Incarnation> {
+        history::confirm(self, self.home(home).await?, seen, apart).await
     }
 
     /// How transactions of [`Member::transact`] behave: as [`JoinConfig::session`] set it.

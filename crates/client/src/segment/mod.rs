@@ -2,7 +2,7 @@
 
 mod watch;
 
-pub use watch::{Change, Changed, Watch};
+pub use watch::{Change, Changed, Lost, Watch};
 
 use crate::allocator::Allocator;
 use crate::member::Member;

@@ -24,7 +24,7 @@ pub struct Watch {
     session: crate::Session,
     /// More happened than the program received, and it does not know that yet. It is still set after a dropped future
     /// or an error, and then given with the next changes.
-    lost: bool,
+    lost: Option<Lost>,
     /// Outlives the future that began it, so that a program with short timeouts passes it, too.
     fence: Option<Fence>,
 }
@@ -43,9 +43,19 @@ struct Fence {
 pub struct Changed {
     /// The changes, in the order of commits; whole commits only.
     pub changes: Vec<Change>,
-    /// More happened than the changes show: too much at once, a lost connection, or pages that went, perhaps with the
-    /// whole segment. Look at everything anew.
-    pub lost: bool,
+    /// More happened than the changes show. Look at everything anew.
+    pub lost: Option<Lost>,
+}
+
+/// Why changes were lost.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[non_exhaustive]
+pub enum Lost {
+    /// Too much happened at once, a connection was lost, or pages went, perhaps with the whole segment.
+    Missed,
+    /// The home has gone back in time: it goes on from an older state of its store. What was seen before may never have
+    /// happened there, and references to lost objects are [`Gone`](crate::ErrorKind::Gone).
+    HomeWentBack,
 }
 
 /// One changed object: written, created or deleted.
@@ -88,7 +98,7 @@ impl Watch {
             cursor: Cursor::default(),
             changes: shared.changes.subscribe(),
             segment,
-            lost: false,
+            lost: None,
             fence: None,
         };
         let due = due_after(session.fetch_timeout);
@@ -139,7 +149,7 @@ impl Watch {
                 return Err(self.refusal(&shared).await);
             }
             let changes = self.take(&shared);
-            if self.lost {
+            if let Some(lost) = self.lost {
                 // The parent sends changes again, but not those that were committed before it received the watch.
                 // After the fence nothing is missing beyond what the program sees when it looks at everything anew.
                 let passed = tokio::select! {
@@ -147,14 +157,14 @@ impl Watch {
                     slept = shared.requests.sleep_until(due) => return slept.map(|()| None),
                 };
                 if passed {
-                    self.lost = false;
-                    let lost = true;
+                    self.lost = None;
+                    let lost = Some(lost);
                     return Ok(Some(Changed { changes, lost }));
                 }
                 continue;
             }
             if !changes.is_empty() {
-                let lost = false;
+                let lost = None;
                 return Ok(Some(Changed { changes, lost }));
             }
             if shared.requests.is_closed() {
@@ -194,7 +204,11 @@ impl Watch {
     fn take(&mut self, shared: &Shared) -> Vec<Change> {
         let since = shared.cache.changes_since(self.segment.home(), self.cursor);
         self.cursor = since.cursor;
-        self.lost |= since.lost;
+        let lost = match since.went_back {
+            true => Some(Lost::HomeWentBack),
+            false => since.lost.then_some(Lost::Missed),
+        };
+        self.lost = self.lost.max(lost);
         let mut changes = Vec::new();
         for (position, page, slots) in since.touched {
             if page.segment != self.segment.id() || page.page.is_overflow() {
@@ -202,7 +216,7 @@ impl Watch {
             }
             if slots == SlotSet::ALL {
                 // The page went, perhaps with the segment: no change shows what was in it.
-                self.lost = true;
+                self.lost = self.lost.max(Some(Lost::Missed));
                 continue;
             }
             changes.extend(slots.iter().map(|slot| Change {

@@ -2,6 +2,7 @@
 
 use crate::change::Blob;
 use crate::delegation::{Delegation, NotDelegated};
+use crate::history::{Incarnation, KnownHistory};
 use crate::ids::{CommitId, HomeId, MemberId, PageNo, Registration, SegmentId, Stamp};
 use crate::image::Overflow;
 use crate::message::Outcome;
@@ -100,6 +101,15 @@ pub enum CallRequest {
         /// How it ends.
         ruling: Ruling,
     },
+    /// What the home knows of its own history. Only an operator on an edge of its own gets it (rule R9).
+    History,
+    /// Open a closed home with the next incarnation. Only an operator on an edge of its own may do so (rule R9).
+    Confirm {
+        /// The incarnation that the operator has seen: a home that is above it was opened meanwhile, and answers so.
+        seen: Incarnation,
+        /// It is a copy for a test: it gets a key of its own.
+        apart: bool,
+    },
 }
 
 /// How an operator ends a vote in doubt (rule R7).
@@ -184,6 +194,10 @@ pub enum CallResponse {
     },
     /// How the vote has ended at this home: as the operator said, or so before.
     Settled(Outcome),
+    /// What the home knows of its own history.
+    History(KnownHistory),
+    /// The home was opened, and is in this incarnation now.
+    Opened(Incarnation),
 }
 
 /// A vote in doubt as a home lists it (rule R7).
@@ -255,6 +269,8 @@ pub enum CallError {
     NoSuchVote,
     /// The member's name has its share of a table (rule R7).
     Share(Share),
+    /// The home is not closed: there is nothing to confirm (rule R9).
+    NotClosed,
 }
 
 impl fmt::Display for CallError {
@@ -281,6 +297,7 @@ impl fmt::Display for CallError {
                 "the home has forgotten this member, which registers again: try again"
             }
             CallError::NoSuchVote => "the home has no vote for this commit",
+            CallError::NotClosed => "the home is not closed, and goes on as it is",
         })
     }
 }

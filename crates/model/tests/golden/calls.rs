@@ -63,6 +63,11 @@ pub(crate) fn requests() -> Vec<CallRequest> {
             commit: commit_id(),
             ruling: Ruling::Abort,
         },
+        CallRequest::History,
+        CallRequest::Confirm {
+            seen: incarnation(),
+            apart: true,
+        },
     ]
 }
 
@@ -99,6 +104,8 @@ pub(crate) fn results() -> Vec<Result<CallResponse, CallError>> {
             more: true,
         },
         CallResponse::Settled(Outcome::Refused(Refusal::Elsewhere)),
+        CallResponse::History(known_history()),
+        CallResponse::Opened(incarnation()),
     ];
     let errors = [
         CallError::NoSuchSegment,
@@ -114,9 +121,37 @@ pub(crate) fn results() -> Vec<Result<CallResponse, CallError>> {
         CallError::NotDelegated(NotDelegated::OtherSite),
         CallError::NoSuchVote,
         CallError::Share(Share::Segments),
+        CallError::NotClosed,
     ];
     let responses = responses.into_iter().map(Ok);
     responses.chain(errors.into_iter().map(Err)).collect()
+}
+
+fn incarnation() -> Incarnation {
+    Incarnation::new(300).expect("there are so many")
+}
+
+fn known_history() -> KnownHistory {
+    let point = |counter, position| Point {
+        life: LifeId { counter, random: 9 },
+        mark: Mark(7),
+        position: Position(position),
+        clock: 1_700_000_000_000,
+    };
+    KnownHistory {
+        incarnation: incarnation(),
+        point: point(12, 400),
+        closed: Some(Closed::OtherHistory(Met {
+            by: String::from("anna"),
+            incarnation: incarnation(),
+            point: point(11, 500),
+        })),
+        shared: Some(LifeEnd {
+            mark: Mark(7),
+            position: Position(300),
+            ceiling: 1_700_000_000_000,
+        }),
+    }
 }
 
 fn doubt() -> Doubt {

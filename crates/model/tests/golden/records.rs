@@ -24,6 +24,7 @@ fn keys() -> Vec<Sample> {
         ("home", HOME_KEY.to_vec()),
         ("next", NEXT_KEY.to_vec()),
         ("clock", CLOCK_KEY.to_vec()),
+        ("opened", OPENED_KEY.to_vec()),
         ("installed", INSTALLED_KEY.to_vec()),
         ("segment", segment_key(SegmentId(17))),
         ("member", member_key(registration)),

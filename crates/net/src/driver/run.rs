@@ -11,7 +11,9 @@ use tokio::task::JoinSet;
 
 use super::World;
 use super::arrivals::{self, Arrival, Dialer};
-use super::config::{ARRIVALS_MAX, DriverConfig, FLUSH_LOOK, GOODBYE_TIME, ROUND_INPUTS_MAX};
+use super::config::{
+    ARRIVALS_MAX, DriverConfig, FLUSH_LOOK, GOODBYE_TIME, ParentConfig, ROUND_INPUTS_MAX,
+};
 use super::edges::{Edges, ParentState, ParentStatus, Shared};
 use super::follow;
 use super::greeting;
@@ -125,6 +127,11 @@ impl<C: StateMachine> Driver<C> {
             turn.edges.abort(edge);
         }
         ended
+    }
+
+    /// From the next run on it calls these parents, too. Before, it must have had none.
+    pub fn call(&mut self, parents: Vec<ParentConfig>) {
+        self.config.parents.extend(parents);
     }
 
     /// Drops every input that waits: it was meant for a machine that is gone.

@@ -1,12 +1,18 @@
 //! The audit of a home: what is recorded about rights, and when it is written (rule R8).
 
+use crate::home::history::OtherHistory;
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use thorp_model::limits::{AUDIT_NAMES_MAX, AUDIT_PENDING_MAX};
+use thorp_model::records::OpenedMark;
 use thorp_model::{
-    AUDIT_RECORDS_MAX, AuditEvent, AuditRecord, NameId, Position, Right, SegmentId, Subject,
+    AUDIT_RECORDS_MAX, AuditEvent, AuditRecord, HomeOpened, NameId, Position, Receipt, Right,
+    SegmentId, Subject,
 };
+
+/// Denials that wait to be written: the rest is for uses of power.
+const DENIALS_PENDING_MAX: usize = AUDIT_PENDING_MAX / 4 * 3;
 
 /// What makes two events equal: they are one record, with a count.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -20,6 +26,16 @@ pub(in crate::home) struct Occasion {
 }
 
 impl Occasion {
+    /// A name did something that concerns no segment.
+    pub(in crate::home) fn of(who: NameId, event: AuditEvent) -> Self {
+        Occasion {
+            event,
+            who,
+            segment: SegmentId(0),
+            site: None,
+        }
+    }
+
     /// A name wanted a right at the home itself.
     pub(in crate::home) fn denied(who: NameId, segment: SegmentId, right: Right) -> Self {
         Occasion {
@@ -28,6 +44,15 @@ impl Occasion {
             segment,
             site: None,
         }
+    }
+
+    /// Who pays for it: the site that says so, or who did it.
+    fn source(&self) -> NameId {
+        self.site.unwrap_or(self.who)
+    }
+
+    fn is_denial(&self) -> bool {
+        matches!(self.event, AuditEvent::Denied { .. })
     }
 
     /// The same, by the edge of this node. A member signs who may carry its
@@ -40,9 +65,10 @@ impl Occasion {
 
 /// Events that are not written yet, and where the records of equal ones lie.
 ///
-/// Invariant: `pending` has at most [`AUDIT_PENDING_MAX`] occasions, `names` at most
-/// [`AUDIT_NAMES_MAX`] names, no site more than half of either, and `written` names only records that the ring still has. So no
-/// sender of requests makes it grow.
+/// Invariant: `pending` has at most [`AUDIT_PENDING_MAX`] occasions, at most [`DENIALS_PENDING_MAX`] of them denials. No source takes more of
+/// them than it leaves free. `names` has at most [`AUDIT_NAMES_MAX`] names, and half of them from sites. `written` names only
+/// records that the ring still has, and a name has at most a quarter of the ring. So no sender of requests makes it grow,
+/// and none keeps out what others did.
 #[derive(Debug, Default)]
 pub(in crate::home) struct Audit {
     pending: BTreeMap<Occasion, u64>,
@@ -51,6 +77,8 @@ pub(in crate::home) struct Audit {
     names: BTreeMap<NameId, String>,
     /// The number of the last record.
     last: u64,
+    /// The number of the last opening that was noted, until it is written.
+    opened: Option<u64>,
 }
 
 impl Audit {
@@ -71,6 +99,12 @@ impl Audit {
     pub(in crate::home) fn learn(&mut self, name: &str) {
         if self.names.len() < AUDIT_NAMES_MAX {
             self.names.insert(NameId::of(name), String::from(name));
+        }
+    }
+
+    fn learn_name(&mut self, id: NameId, name: &str) {
+        if NameId::of(name) == id {
+            self.learn(name);
         }
     }
 
@@ -96,14 +130,79 @@ impl Audit {
 
     /// Something has happened, so many times.
     pub(in crate::home) fn note(&mut self, occasion: Occasion, times: u64) {
-        let of_site = |known: &&Occasion| known.site.is_some() && known.site == occasion.site;
-        let brought = self.pending.keys().filter(of_site).count();
-        let has_space = self.pending.len() < AUDIT_PENDING_MAX && brought < AUDIT_PENDING_MAX / 2;
         if let Some(count) = self.pending.get_mut(&occasion) {
             *count = count.saturating_add(times);
-        } else if has_space {
+        } else if self.has_space_for(&occasion) {
             self.pending.insert(occasion, times);
         }
+    }
+
+    fn has_space_for(&self, occasion: &Occasion) -> bool {
+        let pending = || self.pending.keys();
+        let own = pending().filter(|known| known.source() == occasion.source());
+        let denials = pending().filter(|known| known.is_denial());
+        let is_too_many = occasion.is_denial() && denials.count() >= DENIALS_PENDING_MAX;
+        own.count() + self.pending.len() < AUDIT_PENDING_MAX && !is_too_many
+    }
+
+    /// A node has claimed what nothing proves (rule R9).
+    pub(in crate::home) fn note_unproven(&mut self, by: &str) {
+        self.note(Occasion::of(NameId::of(by), AuditEvent::ClaimUnproven), 1);
+    }
+
+    /// A node has brought a receipt of another history (rule R9).
+    pub(in crate::home) fn note_met(&mut self, other: &OtherHistory) {
+        let Receipt {
+            incarnation, point, ..
+        } = other.receipt;
+        let event = AuditEvent::OtherHistory {
+            incarnation,
+            life: point.life.counter,
+            position: point.position,
+        };
+        self.learn(&other.by);
+        self.note(Occasion::of(NameId::of(&other.by), event), 1);
+    }
+
+    /// Operators have opened the home of this name since the last opening that is in the audit (rule R9). It goes on from
+    /// a position.
+    pub(in crate::home) fn note_openings(
+        &mut self,
+        openings: &[HomeOpened],
+        (recorded, home, position): (OpenedMark, &str, Position),
+    ) {
+        let new = openings
+            .iter()
+            .filter(|opened| opened.number > recorded.last);
+        for opened in new {
+            let who = match &opened.by {
+                Some(operator) => {
+                    self.learn_name(operator.id, &operator.name);
+                    operator.id
+                }
+                None => {
+                    self.learn(home);
+                    NameId::of(home)
+                }
+            };
+            let event = AuditEvent::Opened {
+                how: opened.how,
+                incarnation: opened.incarnation,
+                life: opened.life,
+                position,
+            };
+            self.note(Occasion::of(who, event), 1);
+            self.opened = Some(opened.number);
+        }
+    }
+
+    /// The number of the last opening, if all are written now, and were not before.
+    pub(in crate::home) fn take_opened(&mut self) -> Option<OpenedMark> {
+        let is_opening = |occasion: &Occasion| matches!(occasion.event, AuditEvent::Opened { .. });
+        if self.pending.keys().any(is_opening) {
+            return None;
+        }
+        self.opened.take().map(|last| OpenedMark { last })
     }
 
     /// Whether something has to be written.
@@ -120,9 +219,8 @@ impl Audit {
         mut is_paid: impl FnMut(NameId) -> bool,
     ) -> Vec<AuditRecord> {
         let by_power = self.pending.keys().rev();
-        let payer = |occasion: &Occasion| occasion.site.unwrap_or(occasion.who);
         let paid: Vec<Occasion> = by_power
-            .filter(|occasion| is_paid(payer(occasion)))
+            .filter(|occasion| is_paid(occasion.source()))
             .cloned()
             .collect();
         let paid = paid.into_iter().rev();
@@ -170,16 +268,29 @@ impl Audit {
         }
     }
 
+    /// The number of a new record. A name that has a quarter of the ring writes over its own oldest record.
+    fn number_for(&mut self, occasion: &Occasion, oldest: u64) -> u64 {
+        let is_its = |known: &&Occasion| known.source() == occasion.source();
+        let own = self.written.iter().filter(|(known, _)| is_its(known));
+        let own = own.filter(|(_, (number, _))| *number > oldest);
+        let first = own.clone().min_by_key(|(_, (number, _))| *number);
+        if own.count() >= AUDIT_RECORDS_MAX as usize / 4
+            && let Some((known, (number, _))) = first.map(|(known, at)| (known.clone(), *at))
+        {
+            self.written.remove(&known);
+            return number;
+        }
+        self.last += 1;
+        self.last
+    }
+
     /// The record of an occasion, and how often it has happened by now.
     fn place(&mut self, occasion: &Occasion, times: u64) -> (u64, u64) {
         let oldest = self.last.saturating_sub(u64::from(AUDIT_RECORDS_MAX) - 1);
         let known = self.written.get(occasion).copied();
         let (number, count) = match known.filter(|(number, _)| *number > oldest) {
             Some((number, count)) => (number, count.saturating_add(times)),
-            None => {
-                self.last += 1;
-                (self.last, times)
-            }
+            None => (self.number_for(occasion, oldest), times),
         };
         self.written.insert(occasion.clone(), (number, count));
         (number, count)
@@ -190,6 +301,7 @@ impl Audit {
 mod tests {
     use super::*;
     use alloc::format;
+    use thorp_model::{HowOpened, Incarnation, Operator};
 
     const SEGMENT: SegmentId = SegmentId(2);
     const AT: (Position, u64) = (Position(5), 1_000);
@@ -269,6 +381,26 @@ mod tests {
     }
 
     #[test]
+    fn a_name_writes_over_its_own_records_and_not_over_those_of_others() {
+        let mut audit = Audit::default();
+        audit.note(denied("ben"), 1);
+        take(&mut audit);
+        for number in 0..2 * AUDIT_RECORDS_MAX {
+            let changed = Occasion {
+                event: AuditEvent::RightsChanged,
+                segment: SegmentId(number),
+                ..denied("mallory")
+            };
+            audit.note(changed, 1);
+            let written = take(&mut audit);
+            assert!(written[0].0 > 1, "it writes over what ben did");
+        }
+        assert_eq!(audit.last(), 1 + u64::from(AUDIT_RECORDS_MAX) / 4);
+        audit.note(denied("ben"), 1);
+        assert_eq!(take(&mut audit)[0].0, 1, "its record is still there");
+    }
+
+    #[test]
     fn what_nobody_pays_for_waits_and_uses_of_power_come_first() {
         let mut audit = Audit::default();
         let changed = Occasion {
@@ -299,6 +431,38 @@ mod tests {
     }
 
     #[test]
+    fn each_opening_is_recorded_once_with_who_did_it() {
+        let opened = |number, by| HomeOpened {
+            number,
+            how: HowOpened::Apart,
+            by,
+            incarnation: Incarnation::default(),
+            life: 6,
+        };
+        let olga = Operator {
+            id: NameId::of("olga"),
+            name: String::from("olga"),
+        };
+        let openings = [opened(1, None), opened(2, Some(olga)), opened(3, None)];
+        let mut audit = Audit::default();
+        audit.note_openings(&openings, (OpenedMark { last: 1 }, "alps", Position(4)));
+        assert_eq!(audit.take_opened(), None, "nothing is written yet");
+        let records = audit.take(AT, |_| None, |_| true);
+        let mut by: Vec<&str> = records.iter().map(|record| &*record.name).collect();
+        by.sort_unstable();
+        assert_eq!(by, ["alps", "olga"]);
+        let event = AuditEvent::Opened {
+            how: HowOpened::Apart,
+            incarnation: Incarnation::default(),
+            life: 6,
+            position: Position(4),
+        };
+        assert!(records.iter().all(|record| record.event == event));
+        assert_eq!(audit.take_opened(), Some(OpenedMark { last: 3 }));
+        assert_eq!(audit.take_opened(), None);
+    }
+
+    #[test]
     fn a_list_gets_the_name_where_the_home_knows_it() {
         let mut audit = Audit::default();
         let (anna, strange) = (NameId::of("anna"), NameId::of("An na"));
@@ -316,7 +480,12 @@ mod tests {
             audit.note(denied(&format!("n{number}")), 1);
             audit.learn(&format!("n{number}"));
         }
-        assert_eq!(take(&mut audit).len(), AUDIT_PENDING_MAX);
+        let changed = Occasion {
+            event: AuditEvent::RightsChanged,
+            ..denied("anna")
+        };
+        audit.note(changed, 1);
+        assert_eq!(take(&mut audit).len(), DENIALS_PENDING_MAX + 1);
         assert!(audit.names.len() <= AUDIT_NAMES_MAX);
         // What the ring has written over is a new record when it happens again.
         for number in 0..2 * AUDIT_RECORDS_MAX {

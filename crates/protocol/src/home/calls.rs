@@ -8,6 +8,8 @@ use crate::home::founding::{Founding, NewSegment};
 use crate::home::log::Log;
 use crate::home::log::queue::OnDurable;
 use crate::home::log::room::Demand;
+use crate::home::opening::Opening;
+use crate::home::operators::Asker;
 use crate::home::outcomes::{self, Known};
 use crate::home::pages::remove::Remover;
 use crate::home::registrars::{Newcomer, Place};
@@ -17,16 +19,16 @@ use crate::home::stager::Stager;
 use crate::home::staging::Piece;
 use crate::home::tables::{Entry, Tables};
 use crate::home::two_phase::inquiry::Inquiry;
-use crate::home::two_phase::settlement::{Asker, Settlement};
+use crate::home::two_phase::settlement::Settlement;
 use crate::home::usage::{Numbers, limited};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use thorp_model::limits::EXTENT_PAGES;
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CallError, CallId, CallRequest, CallResponse, CommitId, Delegation, DelegationNo, EdgeId,
-    MemberId, NameId, NotDelegated, Note, Now, Op, PageNo, Principal, Purpose, Registration, Right,
-    RightsList, Ruling, SegmentId, Stamp, Verifier, planted,
+    CallError, CallId, CallRequest, CallResponse, Closed, CommitId, Delegation, DelegationNo,
+    EdgeId, MemberId, NameId, NotDelegated, Note, Now, Op, PageNo, Principal, Purpose,
+    Registration, Right, RightsList, Ruling, SegmentId, Stamp, Verifier, planted,
 };
 
 /// What a registration takes of the room that a full store keeps back (rule R7): without one nobody changes a right.
@@ -50,6 +52,8 @@ pub(super) struct Calls<'a> {
     pub(super) carrier: Option<NameId>,
     pub(super) verifier: &'a dyn Verifier,
     pub(super) inquiry: &'a Inquiry,
+    /// Why the home is closed, if it is.
+    pub(super) closed: Option<&'a Closed>,
     pub(super) log: &'a mut Log,
     pub(super) tables: &'a mut Tables,
     pub(super) remover: &'a mut Remover,
@@ -139,6 +143,11 @@ impl Calls<'_> {
             CallRequest::Doubts { after } => self.settlement().list(now, (who, caller.site), after),
             CallRequest::Settle { commit, ruling } => {
                 self.settle(now, (who, caller.site), (commit, ruling), outbox)
+            }
+            CallRequest::History => self.opening().history((who, caller.site)),
+            CallRequest::Confirm { seen, apart } => {
+                let asker = (who, caller.site);
+                self.opening().confirm(asker, (seen, apart), outbox)
             }
         };
         self.log.after_all(OnDurable::Answer(edge, call, result));
@@ -322,7 +331,15 @@ impl Calls<'_> {
         Ok(CallResponse::Outcome(outcome))
     }
 
-    // --- Votes in doubt (rule R7) ---
+    // --- What is for operators (rules R7 and R9) ---
+
+    fn opening(&mut self) -> Opening<'_> {
+        Opening {
+            closed: self.closed,
+            log: self.log,
+            tables: self.tables,
+        }
+    }
 
     fn founding(&mut self) -> Founding<'_> {
         Founding {

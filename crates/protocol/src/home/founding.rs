@@ -205,6 +205,10 @@ impl Founding<'_> {
         };
         let key = records::AUDIT_KEY.to_vec();
         effects.ops.push(records::put(Table::Meta, key, &mark));
+        if let Some(mark) = self.tables.audit.take_opened() {
+            let key = records::OPENED_KEY.to_vec();
+            effects.ops.push(records::put(Table::Meta, key, &mark));
+        }
         let entry = Entry::own(self.log.clock.stamp(now.wall), effects);
         self.tables.accept(now, entry, self.log, outbox);
     }

@@ -1,10 +1,12 @@
 //! The history of a home: what the home proves of it, and how it judges what others rest on (rule R9).
 
+use alloc::string::String;
+use alloc::vec::Vec;
 use thorp_model::limits::LIVES_MAX;
 use thorp_model::planted::Bug;
 use thorp_model::{
-    Claim, HomeId, Incarnation, LifeEnd, LifeId, Lives, Mark, Point, Position, Receipt, ReceiptKey,
-    planted,
+    Claim, Closed, HomeId, HomeOpened, Incarnation, LifeEnd, LifeId, Lives, Mark, Met, Operator,
+    Point, Position, Receipt, ReceiptKey, planted,
 };
 
 /// What a home's store knows of its history when the home starts.
@@ -20,8 +22,10 @@ pub struct HomeHistory {
     pub key: ReceiptKey,
     /// 64 random bits for the life that begins.
     pub random: u64,
-    /// It is closed: only operators get in.
-    pub is_closed: bool,
+    /// Why it is closed: only operators get in. None: it is open.
+    pub closed: Option<Closed>,
+    /// Its last openings by operators, the latest last.
+    pub openings: Vec<HomeOpened>,
 }
 
 /// A receipt of this home that proves another history than the home's.
@@ -30,7 +34,16 @@ pub struct OtherHistory {
     /// What proves it.
     pub receipt: Receipt,
     /// The name of the node that brought it.
-    pub by: alloc::string::String,
+    pub by: String,
+}
+
+/// An operator opens the home as one that goes on from an older state (rule R9).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Reopen {
+    /// It is a copy for a test.
+    pub apart: bool,
+    /// Who says so.
+    pub by: Operator,
 }
 
 /// What a claim turns out to be.
@@ -60,6 +73,17 @@ pub(super) struct OwnHistory {
     last: Option<Receipt>,
 }
 
+impl OtherHistory {
+    /// Why the home closes that has met it.
+    pub fn closes(&self) -> Closed {
+        Closed::OtherHistory(Met {
+            by: self.by.clone(),
+            incarnation: self.receipt.incarnation,
+            point: self.receipt.point,
+        })
+    }
+}
+
 impl HomeHistory {
     /// The history of a new store.
     pub fn first(random: u64, key: ReceiptKey) -> Self {
@@ -69,7 +93,8 @@ impl HomeHistory {
             mark: Mark::default(),
             key,
             random,
-            is_closed: false,
+            closed: None,
+            openings: Vec::new(),
         }
     }
 }
@@ -88,7 +113,8 @@ impl OwnHistory {
             mark,
             key,
             random,
-            is_closed: _,
+            closed: _,
+            openings: _,
         } = known;
         let life = LifeId { counter, random };
         let end_of_last = LifeEnd {
@@ -109,12 +135,21 @@ impl OwnHistory {
 
     /// The life that runs, and where the one before has ended.
     pub(super) fn life(&self) -> (LifeId, LifeEnd) {
-        self.life
+        let (mut life, end_of_last) = self.life;
+        if planted::is(Bug::LifeNotDurable) {
+            life.random = 0;
+        }
+        (life, end_of_last)
     }
 
     /// The incarnation of this home.
     pub(super) fn incarnation(&self) -> Incarnation {
         self.incarnation
+    }
+
+    /// How far a life has come in this history; `now` is how far this life is.
+    pub(super) fn end_of(&self, life: LifeId, now: &LifeEnd) -> Option<LifeEnd> {
+        self.lives.end_of(life, now)
     }
 
     /// The receipt of how far the home is; `now` has the highest promised clock as its ceiling.

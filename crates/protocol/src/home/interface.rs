@@ -1,6 +1,6 @@
 //! What a home's driver hands in, and what the home asks of it.
 
-use crate::home::history::OtherHistory;
+use crate::home::history::{OtherHistory, Reopen};
 use thorp_model::{Batch, Command, Image, Mark, PageId};
 
 /// What the disk of a home has to say.
@@ -48,4 +48,7 @@ pub enum HomeAction {
     Load(PageId),
     /// The home has met another history of itself. Keep that, and let in nobody but operators (rule R9).
     Close(OtherHistory),
+    /// An operator has opened the home. End this life, make all durable that it wants, then the new incarnation, and
+    /// begin the next life (rule R9).
+    Reopen(Reopen),
 }

@@ -16,6 +16,7 @@
 //! | `two_phase` | votes and their locks, decisions, the inquiry at other homes, what operators end |
 //! | `pages` | images and the MOB, installation, removal, quarantine, waiters |
 //! | `audit` | what is recorded about rights (rule R8) |
+//! | `opening` | how operators open a closed home (rule R9) |
 //! | `history` | what the home proves of its own history, and how it judges others' claims (rule R9) |
 //! | `lists` | where rights lists are among changes |
 //! | `rights` | who may do what in each segment (rules R3 and R4) |
@@ -45,6 +46,8 @@ mod interface;
 mod lists;
 pub(crate) mod log;
 mod name_limits;
+mod opening;
+mod operators;
 mod outcomes;
 mod pages;
 mod registrars;
@@ -63,7 +66,7 @@ mod usage;
 
 pub use crate::home::config::HomeConfig;
 pub use crate::home::drift::ClockDrift;
-pub use crate::home::history::{HomeHistory, OtherHistory};
+pub use crate::home::history::{HomeHistory, OtherHistory, Reopen};
 pub use crate::home::name_limits::NameLimits;
 pub use crate::home::two_phase::inquiry::Doubts;
 pub use interface::{HomeAction, HomeCommand, LoadResult};
@@ -98,10 +101,10 @@ use alloc::vec::Vec;
 use thorp_model::limits::{CHILDREN_MAX, CLAIMS_MAX, HEARTBEAT_MS, REPORTED_NAME_BYTES_MAX};
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CallError, CallRequest, Claim, CommitRequest, Direction, Down, EdgeId, Epoch, Event, HomeId,
-    LifeEnd, LifeId, Mark, Message, Millis, NameId, NodeKind, NotDelegated, Note, Now, Outcome,
-    PageId, Peer, Position, Principal, Purpose, Reader, Receipt, Refusal, Right, SegmentId, Stamp,
-    StateMachine, StorageError, Up, Verdict, message, planted,
+    CallError, CallRequest, Claim, Closed, CommitRequest, Direction, Down, EdgeId, Epoch, Event,
+    HomeId, LifeEnd, LifeId, Mark, Message, Millis, NameId, NodeKind, NotDelegated, Note, Now,
+    Outcome, PageId, Peer, Position, Principal, Purpose, Reader, Receipt, Refusal, Right,
+    SegmentId, Stamp, StateMachine, StorageError, Up, Verdict, message, planted,
 };
 
 /// Why a closed home ends an edge.
@@ -121,8 +124,8 @@ pub struct Home {
     children: Children,
     /// Nodes that have come and have not claimed anything yet (rule R9).
     arrivals: BTreeMap<EdgeId, Peer>,
-    /// It has met another history: it lets in operators only.
-    is_closed: bool,
+    /// Why it lets in operators only, if it does.
+    closed: Option<Closed>,
     parking: Parking,
     waiters: Waiters,
     installer: Installer,
@@ -222,7 +225,7 @@ impl Home {
             inquiry: Inquiry::new(config.node, &config.other_homes),
             children,
             arrivals: BTreeMap::new(),
-            is_closed: config.history.is_closed,
+            closed: config.history.closed.clone(),
             parking: Parking::new(config.parked_max, config.parked_bytes_max),
             waiters: Waiters::new(config.per_name.fetches_max),
             next_beat: Millis(0),
@@ -336,7 +339,7 @@ impl Home {
 
     /// A node has come. Its stream begins when it has claimed what it holds (rule R9).
     fn arrived(&mut self, edge: EdgeId, peer: Peer, outbox: &mut Outbox) {
-        if self.is_closed && !peer.is_operator {
+        if self.closed.is_some() && !peer.is_operator {
             return outbox.close(edge, IS_CLOSED);
         }
         // It has lost the old edge: nobody reads there, nobody acknowledges.
@@ -376,7 +379,7 @@ impl Home {
         }
         let mut own = claims.iter().filter(|(home, _)| *home == self.config.home);
         let verdict = match own.next() {
-            Some((_, claim)) => self.judge(&peer.name, claim, outbox),
+            Some((_, claim)) => self.judge(now, &peer.name, claim, outbox),
             None => Some(Verdict::Known),
         };
         match verdict {
@@ -419,14 +422,19 @@ impl Home {
     }
 
     /// Judges a claim that a node has brought. None: it proves another history, and this home is closed now.
-    fn judge(&mut self, by: &str, claim: &Claim, outbox: &mut Outbox) -> Option<Verdict> {
+    fn judge(&mut self, now: Now, by: &str, claim: &Claim, outbox: &mut Outbox) -> Option<Verdict> {
         match self.log.judge(claim) {
             Judgement::Known => Some(Verdict::Known),
-            Judgement::Another if !self.is_closed && !planted::is(Bug::OtherHistoryIgnored) => {
-                self.close(by, claim.receipt, outbox);
+            Judgement::Another
+                if self.closed.is_none() && !planted::is(Bug::OtherHistoryIgnored) =>
+            {
+                self.close(now, by, claim.receipt, outbox);
                 None
             }
-            _ => {
+            judged => {
+                if judged == Judgement::Unproven {
+                    self.tables.audit.note_unproven(by);
+                }
                 outbox.note(Note::ClaimNotKnown);
                 Some(match planted::is(Bug::NobodyForgets) {
                     true => Verdict::Known,
@@ -437,11 +445,11 @@ impl Home {
     }
 
     /// A site asks about the claim of a node below it.
-    fn judge_below(&mut self, edge: EdgeId, judge: &message::Judge, outbox: &mut Outbox) {
+    fn judge_below(&mut self, now: Now, edge: EdgeId, judge: &message::Judge, outbox: &mut Outbox) {
         let Some(site) = self.children.get(edge).map(|site| site.name.clone()) else {
             return;
         };
-        if let Some(verdict) = self.judge(&site, &judge.claim, outbox) {
+        if let Some(verdict) = self.judge(now, &site, &judge.claim, outbox) {
             let judged = message::Judged {
                 home: self.config.home,
                 question: judge.question,
@@ -453,11 +461,14 @@ impl Home {
 
     /// Another history was proven. Which of the two is the right one, an operator decides: until then this home serves
     /// nobody else.
-    fn close(&mut self, by: &str, receipt: Receipt, outbox: &mut Outbox) {
+    fn close(&mut self, now: Now, by: &str, receipt: Receipt, outbox: &mut Outbox) {
         outbox.note(Note::OtherHistoryMet);
-        self.is_closed = true;
         let by = String::from(by);
-        outbox.act(HomeAction::Close(OtherHistory { receipt, by }));
+        let other = OtherHistory { receipt, by };
+        self.closed = Some(other.closes());
+        self.tables.audit.note_met(&other);
+        self.write_audit(now, outbox);
+        outbox.act(HomeAction::Close(other));
         let all = self.children.edges().chain(self.arrivals.keys().copied());
         let all: BTreeSet<EdgeId> = all.chain(self.inquiry.edges()).collect();
         for edge in all {
@@ -538,7 +549,7 @@ impl Home {
             Up::Settled(settled) => self.decisions().settled(settled.commit, outbox),
             Up::Call(call) => self.called(now, (edge, who), call, outbox),
             Up::Denied(denied) => self.denied_below(edge, &denied, outbox),
-            Up::Judge(judge) => self.judge_below(edge, &judge, outbox),
+            Up::Judge(judge) => self.judge_below(now, edge, &judge, outbox),
             // Nobody redirects to or from a home.
             Up::Peer(_) => {}
         }
@@ -842,7 +853,7 @@ impl Home {
         self.expire_staged(now, outbox);
         self.write_audit(now, outbox);
         // A closed home asks nobody: what it is in doubt about may be of a lost history.
-        if !self.is_closed {
+        if self.closed.is_none() {
             self.inquiry.look_for_missing(outbox);
             self.resolution().ask_others(now, outbox);
         }
@@ -925,6 +936,7 @@ impl Home {
             carrier,
             verifier: &*self.config.verifier,
             inquiry: &self.inquiry,
+            closed: self.closed.as_ref(),
             log: &mut self.log,
             tables: &mut self.tables,
             remover: &mut self.remover,

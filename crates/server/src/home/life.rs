@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use thorp_model::{Event, HomeId, Mark, MemberId, Outbox, StateMachine, StorageError, Verifier};
 use thorp_net::driver::{Handle, now};
-use thorp_protocol::{Home, HomeAction, HomeCommand, HomeConfig, HomeHistory};
+use thorp_protocol::{Home, HomeAction, HomeCommand, HomeConfig, HomeHistory, Reopen};
 
 use super::disk::Disk;
 use super::history;
@@ -34,6 +34,8 @@ pub(super) struct EndedLife {
     pub(super) disk: Arc<Disk>,
     /// Why it ended; none if it was only told to.
     pub(super) why: Option<StorageError>,
+    /// How an operator has opened the home, for the next life.
+    pub(super) reopen: Option<Reopen>,
     /// Bytes of the first batch that was not written.
     pub(super) first_bytes_left: u64,
 }
@@ -66,12 +68,7 @@ impl Life {
         disk.store()
             .begin_life(begun, end_of_last)
             .map_err(failed)?;
-        // Its first batch is on its way, and small.
-        core.handle(
-            now(),
-            Event::Command(disk.left(Mark::default())),
-            &mut first,
-        );
+        // First of all: the home writes nothing that does not fit.
         if !disk.has_space() {
             core.handle(
                 now(),
@@ -79,6 +76,12 @@ impl Life {
                 &mut first,
             );
         }
+        // Its first batch is on its way, and small.
+        core.handle(
+            now(),
+            Event::Command(disk.left(Mark::default())),
+            &mut first,
+        );
         let pending_bytes_max = config.limits.pending.size();
         let world = HomeWorld::start(
             Arc::clone(&disk),

@@ -24,7 +24,7 @@ use thorp_model::{HomeId, StorageError};
 use thorp_net::driver::{Driver, Ended, Handle, ParentConfig};
 use thorp_net::{Address, Backoff, Identity};
 use thorp_protocol::Home;
-use thorp_store::Opening;
+use thorp_store::{Opening, Store};
 use tokio::sync::oneshot;
 use tracing::{error, info, warn};
 
@@ -45,6 +45,7 @@ pub struct HomeServer {
     who: Who,
     driver: Driver<Home>,
     life: Life,
+    ways: Ways,
     control: HomeControl,
     addresses: Vec<Address>,
     http: Option<Http>,
@@ -118,10 +119,8 @@ impl HomeServer {
             child_delay: &config.child_delay,
         };
         let (mut driver_config, addresses) = plan.listen().await?;
-        if disk.store().history().closed().is_none() {
-            // A closed home asks nobody: what it is in doubt about may be of a lost history.
-            driver_config.parents = others(&config);
-        }
+        let mut ways = Ways::new(&config);
+        driver_config.parents = ways.wanted(disk.store());
         let gate = driver_config.gate.clone();
         let (driver, handle) = Driver::new(driver_config);
         let shared = Arc::new(Shared::new((name, gate), config.store.limit));
@@ -134,6 +133,7 @@ impl HomeServer {
             who,
             driver,
             life,
+            ways,
             control: HomeControl {
                 handle,
                 shared,
@@ -177,6 +177,7 @@ impl HomeServer {
             who,
             mut driver,
             life,
+            mut ways,
             control,
             addresses,
             http,
@@ -200,12 +201,18 @@ impl HomeServer {
             let left = life.end();
             // What the old disk still said is not for the new core.
             driver.forget_inputs();
-            let pause = pause_after(began.elapsed(), &mut backoff);
+            let pause = match left.reopen {
+                Some(_) => Duration::ZERO,
+                None => pause_after(began.elapsed(), &mut backoff),
+            };
             let opening = reopen(&config, &who, left, pause, &control);
             next = tokio::select! {
                 biased;
                 () = shutdown.as_mut() => None,
-                life = opening => Some(life),
+                (disk, life) = opening => {
+                    driver.call(ways.wanted(disk.store()));
+                    Some(life)
+                }
             };
         }
         control.shared.set_doing("it has shut down");
@@ -214,7 +221,24 @@ impl HomeServer {
     }
 }
 
-/// The ways to other homes, for when one has to be asked (rule 10).
+/// The ways to other homes, for when one has to be asked (rule 10). A closed home asks nobody: what it is in doubt about
+/// may be of a lost history.
+struct Ways(Vec<ParentConfig>);
+
+impl Ways {
+    fn new(config: &HomeConfigFile) -> Self {
+        Ways(others(config))
+    }
+
+    /// Those that are wanted from now on, and were not before.
+    fn wanted(&mut self, store: &Store) -> Vec<ParentConfig> {
+        match store.history().closed() {
+            None => std::mem::take(&mut self.0),
+            Some(_) => Vec::new(),
+        }
+    }
+}
+
 fn others(config: &HomeConfigFile) -> Vec<ParentConfig> {
     let others = config.other_home.iter();
     let parent = |other: &OtherHome| ParentConfig {
@@ -268,11 +292,13 @@ async fn reopen(
     ended: EndedLife,
     pause: Duration,
     control: &HomeControl,
-) -> Life {
-    let why = match &ended.why {
-        Some(error) => error.to_string(),
-        None => "it was asked for".to_owned(),
+) -> (Arc<Disk>, Life) {
+    let why = match (&ended.why, &ended.reopen) {
+        (Some(error), _) => error.to_string(),
+        (None, Some(reopen)) => format!("operator {:?} has opened it", reopen.by.name),
+        (None, None) => "it was asked for".to_owned(),
     };
+    let mut wanted = ended.reopen;
     warn!("the home is opened again: {why}");
     control.shared.reopening(&why);
     let broken = !matches!(ended.why, None | Some(StorageError::Full { .. }));
@@ -289,8 +315,17 @@ async fn reopen(
             Some(disk) => Ok(disk),
             None => Disk::open(config, Opening::Prove).map(Arc::new),
         };
-        let life =
-            opened.and_then(|disk| Life::open(config, who, disk, &control.handle, &control.shared));
+        let opened = opened.and_then(|disk| history::reopen(disk, &mut wanted));
+        let life = opened.and_then(|disk| {
+            let life = Life::open(
+                config,
+                who,
+                Arc::clone(&disk),
+                &control.handle,
+                &control.shared,
+            )?;
+            Ok((disk, life))
+        });
         match life {
             Ok(life) => {
                 info!("the home is open again");

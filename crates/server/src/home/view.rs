@@ -159,12 +159,7 @@ impl View {
 
     fn history(&self) -> Option<HistoryStatus> {
         let disk = self.shared.lock().disk.upgrade()?;
-        let history = disk.store().history();
-        Some(HistoryStatus {
-            incarnation: history.incarnation().get(),
-            lives: history.lives().len(),
-            closed: history.closed().map(|why| why.to_string()),
-        })
+        Some(history::status(disk.store()))
     }
 
     fn storage(&self) -> (Option<StorageStatus>, Option<String>) {

@@ -11,12 +11,11 @@ use std::time::Instant;
 use thorp_model::records::{decode_page, page_key};
 use thorp_model::{Batch, Mark, Note, PageId, Reader, StorageError, Table};
 use thorp_net::driver::{Handle, World};
-use thorp_protocol::{Home, HomeAction, HomeCommand, LoadResult, OtherHistory};
+use thorp_protocol::{Home, HomeAction, HomeCommand, LoadResult, OtherHistory, Reopen};
 use thorp_store::{Committer, CommitterLimits, Why};
 use tracing::{error, warn};
 
 use super::disk::Disk;
-use super::history;
 use super::life::EndedLife;
 use super::view::Shared;
 
@@ -39,6 +38,8 @@ pub(super) struct HomeWorld {
 /// Ends a life, and says why: the first reason is the one.
 struct Trouble {
     why: Mutex<Option<StorageError>>,
+    /// How an operator has opened the home: the life ends so that the next one begins.
+    reopen: Mutex<Option<Reopen>>,
     handle: Handle<Home>,
 }
 
@@ -55,6 +56,7 @@ impl HomeWorld {
     ) -> io::Result<Self> {
         let trouble = Arc::new(Trouble {
             why: Mutex::new(None),
+            reopen: Mutex::new(None),
             handle: handle.clone(),
         });
         let durable = Arc::<AtomicU64>::default();
@@ -112,16 +114,19 @@ impl HomeWorld {
         let _ = self.reader.join();
         let why = self.trouble.why.lock();
         let why = why.unwrap_or_else(PoisonError::into_inner).take();
+        let reopen = self.trouble.reopen.lock();
+        let reopen = reopen.unwrap_or_else(PoisonError::into_inner).take();
         EndedLife {
             disk: self.disk,
             why,
+            reopen,
             first_bytes_left: left.front().map_or(0, |batch| batch.bytes() as u64),
         }
     }
 
     /// The home has met another history. That is durable before it answers anybody again.
     fn close(&self, met: &OtherHistory) {
-        let why = history::met(met);
+        let why = met.closes();
         if let Err(error) = self.disk.store().close(why) {
             self.trouble.report(error);
         }
@@ -153,6 +158,7 @@ impl World<HomeAction> for HomeWorld {
             // Fails only if the reader panicked, which has been reported.
             HomeAction::Load(page) => drop(self.loads.send(page)),
             HomeAction::Close(met) => self.close(&met),
+            HomeAction::Reopen(reopen) => self.trouble.reopen(reopen),
         }
     }
 
@@ -260,6 +266,13 @@ impl Reading {
 }
 
 impl Trouble {
+    /// An operator opens the home. What it has appended before that gets to the disk first (rule R9).
+    fn reopen(&self, reopen: Reopen) {
+        let mut wanted = self.reopen.lock().unwrap_or_else(PoisonError::into_inner);
+        wanted.get_or_insert(reopen);
+        self.handle.halt();
+    }
+
     fn report(&self, error: StorageError) {
         warn!("the disk: {error}");
         let mut why = self.why.lock().unwrap_or_else(PoisonError::into_inner);

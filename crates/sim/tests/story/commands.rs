@@ -14,6 +14,7 @@
 //! m0 writes first.rights=admin m0, read m1
 //! m0 stages 1 9000*a    m0 unstages 1       m0 writes P.x=staged:1
 //! m0 asks for doubts    m0 settles m1#1 as abort    (with m0.operator=1 its certificate is an operator's)
+//! m0 asks for the history    m0 confirms 0       m0 confirms 0 apart
 //! deliver m0->R         deliver m0->R all   deliver all         settle except R->m1
 //! again m0->R commit m0#1   (what was delivered comes once more)
 //! late m0->R commit m0#1    (the same, on the edge that it came on)
@@ -27,6 +28,7 @@
 //! copy H                restore H           (crashes it: its disk is as it was when it was copied)
 //! restore H unseen by R (R does not notice yet that it has lost H)
 //! confirm H             confirm H apart     (an operator opens its disk; it is not running)
+//! begin H again         (an operator has opened it while it ran: its next life begins)
 //! makeup m1 900        (m1 makes up what it claims next: that it is so far in a life that never was)
 //! receipts shown        (from now on; they come at once with what follows them on a link, as claims do)
 //! hold H                load H              (pages are read from its disk later, then)
@@ -46,9 +48,10 @@ use super::{forging, founding, names, query, rights};
 use std::collections::BTreeMap;
 use thorp_model::limits::{OVERFLOW_CHUNK_BYTES, STAGE_PAGES_MAX};
 use thorp_model::{
-    Attempt, CallId, CallRequest, CommitId, CommitRequest, Decision, Generation, HomeId, Message,
-    NewValue, ObjectId, PageId, PageWrites, Part, Participant, Position, RIGHTS_SLOT, Registration,
-    Ruling, SegmentId, SlotSet, Stamp, Up, WriteOp, message, rights_page,
+    Attempt, CallId, CallRequest, CommitId, CommitRequest, Decision, Generation, HomeId,
+    Incarnation, Message, NewValue, ObjectId, PageId, PageWrites, Part, Participant, Position,
+    RIGHTS_SLOT, Registration, Ruling, SegmentId, SlotSet, Stamp, Up, WriteOp, message,
+    rights_page,
 };
 use thorp_protocol::{HomeCommand, MemberCommand, Request};
 
@@ -108,8 +111,9 @@ impl Teller {
             }
             "confirm" => {
                 let (home, how) = rest.split_once(' ').unwrap_or((rest, ""));
-                self.village.node(home).disk.reopen(how == "apart");
+                self.village.node(home).disk.reopen(how == "apart", None);
             }
+            "begin" => self.begin_again(rest),
             "makeup" => {
                 let (who, far) = rest.split_once(' ').expect("WHO POSITION");
                 self.village.making_up = Some((String::from(who), number(far)));
@@ -185,6 +189,15 @@ impl Teller {
             node.wall_ms_ahead = number(wall) as i64 - super::node::WALL_MS_FIRST as i64;
         }
         self.village.start(name);
+    }
+
+    /// As its driver does: all that the home wrote is durable, then its disk is opened, then it starts.
+    fn begin_again(&mut self, rest: &str) {
+        let home = rest.strip_suffix(" again").expect("HOME again");
+        self.village.node(home).disk.sync(usize::MAX);
+        self.village.node(home).disk.carry_out();
+        self.village.crash(home, None);
+        self.village.start(home);
     }
 
     fn sync(&mut self, rest: &str) {
@@ -422,7 +435,16 @@ impl Teller {
                 segment: names::segment_id(what).expect("a segment"),
             },
             "stages" => return self.stage(name, what),
+            "asks" if what == "for the history" => CallRequest::History,
             "asks" => CallRequest::Doubts { after: None },
+            "confirms" => {
+                let (seen, how) = what.split_once(' ').unwrap_or((what, ""));
+                let seen = Incarnation::new(number(seen) as u16);
+                CallRequest::Confirm {
+                    seen: seen.expect("an incarnation"),
+                    apart: how == "apart",
+                }
+            }
             "settles" => self.settles(what),
             "begins" => return self.begin(name, what),
             "unstages" => CallRequest::Unstage {

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use thorp_model::records::{decode_page, page_key};
 use thorp_model::{
-    Batch, Incarnation, LifeEnd, LifeId, Mark, Op, PageId, Reader, Receipt, ReceiptKey, Scan,
-    StorageError, Table, records,
+    Batch, Closed, HomeOpened, HowOpened, LifeEnd, LifeId, Mark, Op, Operator, PageId, Reader,
+    ReceiptKey, Scan, StorageError, Table, records,
 };
-use thorp_protocol::{HomeHistory, LoadResult};
+use thorp_protocol::{HomeHistory, LoadResult, Reopen};
 
 /// One home's disk. It outlives the home's restarts.
 #[derive(Clone)]
@@ -20,7 +20,8 @@ pub(crate) struct Disk {
     pub(crate) held: Option<Vec<PageId>>,
     /// What it knows of its own history (rule R9).
     history: HomeHistory,
-    met: Option<Receipt>,
+    /// An operator has opened its home: the next life begins so.
+    wanted: Option<Reopen>,
     /// A copy of all that is durable, from before.
     copy: Option<Box<Disk>>,
 }
@@ -35,7 +36,7 @@ impl Disk {
             damaged: BTreeSet::new(),
             held: None,
             history: HomeHistory::first(0, ReceiptKey::new([1; 32])),
-            met: None,
+            wanted: None,
             copy: None,
         }
     }
@@ -75,26 +76,36 @@ impl Disk {
 
     /// Whether its home is closed.
     pub(crate) fn is_closed(&self) -> bool {
-        self.history.is_closed
+        self.history.closed.is_some()
     }
 
     /// The home has met another history.
-    pub(crate) fn close(&mut self, met: Receipt) {
-        self.history.is_closed = true;
-        self.met.get_or_insert(met);
+    pub(crate) fn close(&mut self, why: Closed) {
+        self.history.closed.get_or_insert(why);
     }
 
-    /// An operator opens it, as one that goes on from an older state; `apart` as a copy for a test.
-    pub(crate) fn reopen(&mut self, apart: bool) {
-        let met = self.met.take();
-        let above = met.map_or(Incarnation::default(), |met| met.incarnation);
-        let next = self.history.incarnation.max(above).next();
+    /// An operator opens it, as one that goes on from an older state; `apart` as a copy for a test. Nobody: somebody who
+    /// looks after it while it does not run.
+    pub(crate) fn reopen(&mut self, apart: bool, by: Option<Operator>) {
+        let closed = self.history.closed.take();
+        let next = self.history.incarnation.after(closed.as_ref());
         self.history.incarnation = next.expect("a story opens it few times");
-        self.history.is_closed = false;
+        let mut how = HowOpened::Confirmed;
         if apart {
             self.history.key = ReceiptKey::new([2; 32]);
+            how = HowOpened::Apart;
         }
-        let clock = met.map_or(0, |met| met.point.clock);
+        self.history.openings.push(HomeOpened {
+            number: self.history.openings.len() as u64 + 1,
+            how,
+            by,
+            incarnation: self.history.incarnation,
+            life: self.history.lives.last().map_or(0, |life| life.counter),
+        });
+        let clock = match closed {
+            Some(Closed::OtherHistory(met)) => met.point.clock,
+            _ => 0,
+        };
         let ops = records::reopened(self, self.history.incarnation, clock);
         for op in ops.expect("the disk of a story is sound") {
             self.apply(op);
@@ -106,6 +117,18 @@ impl Disk {
             Op::Put { table, key, value } => self.durable.insert((table, key), value),
             Op::Delete { table, key } => self.durable.remove(&(table, key)),
         };
+    }
+
+    /// The home wants to begin its next life so.
+    pub(crate) fn want(&mut self, reopen: Reopen) {
+        self.wanted.get_or_insert(reopen);
+    }
+
+    /// Begins what an operator wants. All that the last life wrote is there.
+    pub(crate) fn carry_out(&mut self) {
+        if let Some(Reopen { apart, by }) = self.wanted.take() {
+            self.reopen(apart, Some(by));
+        }
     }
 
     /// Takes a batch that is not durable yet.

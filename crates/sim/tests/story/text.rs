@@ -3,11 +3,11 @@
 use super::{names, rights};
 use std::collections::BTreeMap;
 use thorp_model::{
-    Audience, CallId, CallRequest, CallResponse, Carriers, Claim, CommitId, CommitRequest, Content,
-    Decision, Doubt, Down, FetchResult, HomeId, Image, InvalidCommit, MemberId, Message, NameId,
-    NewValue, Outcome, Overflow, PageChange, PageId, PageSlots, PeerImage, Position, Readers,
-    Receipt, Refusal, Reported, SegmentId, SegmentInfo, Slot, SlotChange, SlotSet, Step, Up,
-    Verdict, WriteOp, message,
+    Audience, CallId, CallRequest, CallResponse, Carriers, Claim, Closed, CommitId, CommitRequest,
+    Content, Decision, Doubt, Down, FetchResult, HomeId, Image, InvalidCommit, KnownHistory,
+    MemberId, Message, NameId, NewValue, Outcome, Overflow, PageChange, PageId, PageSlots,
+    PeerImage, Position, Readers, Receipt, Refusal, Reported, SegmentId, SegmentInfo, Slot,
+    SlotChange, SlotSet, Step, Up, Verdict, WriteOp, message,
 };
 
 /// What a child claims of homes.
@@ -331,6 +331,11 @@ impl Pen<'_> {
             CallRequest::Settle { commit, ruling } => {
                 format!("settle {} as {ruling}", self.id(*commit))
             }
+            CallRequest::History => String::from("history"),
+            CallRequest::Confirm { seen, apart } => {
+                let how = if *apart { ", apart" } else { "" };
+                format!("confirm what is closed in incarnation {seen}{how}")
+            }
         }
     }
 
@@ -360,6 +365,8 @@ impl Pen<'_> {
                 format!("[{}]{more}", all.join(", "))
             }
             CallResponse::Settled(o) => format!("settled: {}", outcome(o)),
+            CallResponse::History(history) => known_history(history),
+            CallResponse::Opened(incarnation) => format!("opened with incarnation {incarnation}"),
         }
     }
 
@@ -405,6 +412,30 @@ impl Pen<'_> {
             .get(&member)
             .cloned()
             .unwrap_or_else(|| format!("{member:?}"))
+    }
+}
+
+fn known_history(history: &KnownHistory) -> String {
+    let KnownHistory {
+        incarnation,
+        point,
+        closed,
+        shared,
+    } = history;
+    let (life, position) = (point.life.counter, point.position);
+    let own = format!("incarnation {incarnation}, on {position} of life {life}");
+    match closed {
+        None => format!("{own}, open"),
+        Some(Closed::OtherHistory(met)) => {
+            let (life, there) = (met.point.life.counter, met.point.position);
+            let shared = shared.map(|end| format!(", shared up to {}", end.position));
+            format!(
+                "{own}, closed: {} brought {there} of life {life}{}",
+                met.by,
+                shared.unwrap_or_default()
+            )
+        }
+        Some(why) => format!("{own}, closed: {why}"),
     }
 }
 

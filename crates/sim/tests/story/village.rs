@@ -540,7 +540,14 @@ impl Village {
                 self.say(&format!(
                     "        {name} is closed: {by} has brought another history"
                 ));
-                self.node(name).disk.close(met.receipt);
+                self.node(name).disk.close(met.closes());
+            }
+            Action::Role(Wanted::Home(HomeAction::Reopen(reopen))) => {
+                let by = rights::name(reopen.by.id);
+                self.say(&format!(
+                    "        {name} is opened by {by}: its next life is to begin"
+                ));
+                self.node(name).disk.want(reopen);
             }
             Action::Role(Wanted::Member(action)) => self.act_of_member(name, action),
             Action::Note(_) => {}

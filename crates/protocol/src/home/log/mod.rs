@@ -159,6 +159,11 @@ impl Log {
         self.history.life()
     }
 
+    /// How far a life has come in this history.
+    pub(in crate::home) fn end_of(&self, life: LifeId) -> Option<LifeEnd> {
+        self.history.end_of(life, &self.end(self.clock.ceiling()))
+    }
+
     /// The receipt of how far the log is durable; `voted` is the lowest stamp in doubt.
     pub(in crate::home) fn receipt(&mut self, voted: Option<Stamp>) -> Receipt {
         let now = self.end(self.promised(voted).clock);

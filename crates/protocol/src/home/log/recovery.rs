@@ -21,8 +21,8 @@ use serde::de::DeserializeOwned;
 use thorp_model::planted::Bug;
 use thorp_model::records::{
     AuditMark, CarrierRecord, DelegationRecord, FORMAT_VERSION, HomeRecord, LogRecord, MadeRecord,
-    MemberRecord, NextRecord, OutcomeRecord, QuarantineRecord, RightsRecord, SegmentRecord,
-    StagedRecord, UsageRecord, VoteRecord,
+    MemberRecord, NextRecord, OpenedMark, OutcomeRecord, QuarantineRecord, RightsRecord,
+    SegmentRecord, StagedRecord, UsageRecord, VoteRecord,
 };
 use thorp_model::{Now, Op, Position, Reader, Scan, Stamp, StorageError, Table, planted, records};
 
@@ -50,6 +50,7 @@ pub(in crate::home) fn recover(
     let installed = read::<Position>(store, records::INSTALLED_KEY)?.unwrap_or_default();
     let ceiling = read::<u64>(store, records::CLOCK_KEY)?.unwrap_or_default();
     let audited = read::<AuditMark>(store, records::AUDIT_KEY)?.unwrap_or_default();
+    let recorded = read::<OpenedMark>(store, records::OPENED_KEY)?.unwrap_or_default();
     let mut parts = Parts {
         pages: Pages::new(config.cache_bytes, config.mob_bytes_high),
         outcomes: Outcomes::new(
@@ -65,6 +66,8 @@ pub(in crate::home) fn recover(
     parts.recover(store, now)?;
     let (tip, last_stamp) = parts.recover_log(store, installed)?;
     let history = config.history.clone();
+    let mut audit = Audit::new(audited.last);
+    audit.note_openings(&history.openings, (recorded, &config.name, tip));
     // The life before began its clock above the last stamp, too, and may have promised that.
     let promised = ceiling.max(last_stamp.clock);
     let history = OwnHistory::new(config.home, history, next.life, (tip, promised));
@@ -73,7 +76,7 @@ pub(in crate::home) fn recover(
         pages: parts.pages,
         segments: parts.segments,
         rights: parts.rights,
-        audit: Audit::new(audited.last),
+        audit,
         staging: parts.staging,
         outcomes: parts.outcomes,
         votes: Votes::default(),

@@ -3,6 +3,7 @@
 use crate::home::Outbox;
 use crate::home::audit::Occasion;
 use crate::home::log::Log;
+use crate::home::operators::{self, Asker};
 use crate::home::outcomes::Known;
 use crate::home::tables::Tables;
 use crate::home::two_phase::decision::Decisions;
@@ -11,8 +12,8 @@ use crate::home::two_phase::votes::State;
 use thorp_model::limits::DOUBTS_LISTED_MAX;
 use thorp_model::planted::Bug;
 use thorp_model::{
-    AuditEvent, CallError, CallResponse, CommitId, Decision, Doubt, DoubtHome, HomeId, NameId,
-    Note, Now, Outcome, Principal, Refusal, Right, Ruling, SegmentId, Stamp, planted,
+    AuditEvent, CallError, CallResponse, CommitId, Decision, Doubt, DoubtHome, HomeId, Note, Now,
+    Outcome, Principal, Refusal, Ruling, SegmentId, Stamp, planted,
 };
 
 /// Serves an operator that asks about votes in doubt.
@@ -25,24 +26,17 @@ pub(in crate::home) struct Settlement<'a> {
     pub(in crate::home) tables: &'a mut Tables,
 }
 
-/// Who asks: whose rights count, and the site that brings it, if one does.
-pub(in crate::home) type Asker = (Principal, Option<NameId>);
-
 impl Settlement<'_> {
-    /// Only an operator on an edge of its own is served: a site could make the request up. What others want is recorded
-    /// (rule R8).
+    /// Only an operator on an edge of its own is served.
     ///
     /// # Errors
     ///
     /// *No right*.
-    pub(in crate::home) fn check(&mut self, (who, site): Asker) -> Result<(), CallError> {
-        if who.is_operator && site.is_none() || planted::is(Bug::AnybodySettles) {
-            return Ok(());
+    pub(in crate::home) fn check(&mut self, asker: Asker) -> Result<(), CallError> {
+        match planted::is(Bug::AnybodySettles) {
+            true => Ok(()),
+            false => operators::check(&mut self.tables.audit, asker),
         }
-        let right = Right::Admin;
-        let occasion = Occasion::denied(who.name, SegmentId(0), right).brought_by(site);
-        self.tables.audit.note(occasion, 1);
-        Err(CallError::NoRight { right })
     }
 
     /// The votes in doubt after one, the oldest first.
