@@ -4,7 +4,7 @@ use crate::change::Blob;
 use crate::delegation::{Delegation, NotDelegated};
 use crate::ids::{CommitId, HomeId, MemberId, PageNo, Registration, SegmentId, Stamp};
 use crate::image::Overflow;
-use crate::message::Outcome;
+use crate::message::{JointAnswer, JointQuestion, Outcome};
 use crate::rights::Right;
 use crate::share::Share;
 use alloc::string::String;
@@ -100,6 +100,14 @@ pub enum CallRequest {
         /// How it ends.
         ruling: Ruling,
     },
+    /// A question about transactions over several homes. Only an operator on an edge of its own asks it, or another home
+    /// that is configured (rule R9).
+    Joint {
+        /// The home that is asked: another one passes the question on. Only an operator has it passed on.
+        at: HomeId,
+        /// The question.
+        question: JointQuestion,
+    },
 }
 
 /// How an operator ends a vote in doubt (rule R7).
@@ -184,6 +192,8 @@ pub enum CallResponse {
     },
     /// How the vote has ended at this home: as the operator said, or so before.
     Settled(Outcome),
+    /// What the home that was asked remembers of transactions over several homes (rule R9).
+    Joint(JointAnswer),
 }
 
 /// A vote in doubt as a home lists it (rule R7).

@@ -63,6 +63,12 @@ pub(crate) fn requests() -> Vec<CallRequest> {
             commit: commit_id(),
             ruling: Ruling::Abort,
         },
+        joint(JointQuestion::Homes),
+        joint(JointQuestion::List {
+            after: Some((stamp(), commit_id())),
+            with: Some(HomeId(9)),
+        }),
+        joint(JointQuestion::Of(vec![(stamp(), commit_id())])),
     ]
 }
 
@@ -99,6 +105,30 @@ pub(crate) fn results() -> Vec<Result<CallResponse, CallError>> {
             more: true,
         },
         CallResponse::Settled(Outcome::Refused(Refusal::Elsewhere)),
+        CallResponse::Joint(JointAnswer::Homes {
+            homes: vec![OtherHome {
+                home: HOME,
+                name: Some(String::from("dale")),
+            }],
+            unheard: vec![String::from("isle")],
+        }),
+        CallResponse::Joint(JointAnswer::List {
+            joints: vec![Joint {
+                stamp: stamp(),
+                commit: commit_id(),
+                name: Some(String::from("anna")),
+                homes: vec![HOME, HomeId(9)],
+            }],
+            more: true,
+            since: stamp(),
+        }),
+        CallResponse::Joint(JointAnswer::NotReached),
+        CallResponse::Joint(JointAnswer::Of(vec![
+            JointPart::Kept,
+            JointPart::InDoubt,
+            JointPart::Forgotten,
+            JointPart::Lost,
+        ])),
     ];
     let errors = [
         CallError::NoSuchSegment,
@@ -117,6 +147,13 @@ pub(crate) fn results() -> Vec<Result<CallResponse, CallError>> {
     ];
     let responses = responses.into_iter().map(Ok);
     responses.chain(errors.into_iter().map(Err)).collect()
+}
+
+fn joint(question: JointQuestion) -> CallRequest {
+    CallRequest::Joint {
+        at: HomeId(9),
+        question,
+    }
 }
 
 fn doubt() -> Doubt {

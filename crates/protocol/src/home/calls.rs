@@ -17,6 +17,8 @@ use crate::home::stager::Stager;
 use crate::home::staging::Piece;
 use crate::home::tables::{Entry, Tables};
 use crate::home::two_phase::inquiry::Inquiry;
+use crate::home::two_phase::passed_questions::{Asked, PassedQuestions};
+use crate::home::two_phase::remembered::{Questioner, Remembered};
 use crate::home::two_phase::settlement::{Asker, Settlement};
 use crate::home::usage::{Numbers, limited};
 use alloc::string::{String, ToString};
@@ -50,6 +52,9 @@ pub(super) struct Calls<'a> {
     pub(super) carrier: Option<NameId>,
     pub(super) verifier: &'a dyn Verifier,
     pub(super) inquiry: &'a Inquiry,
+    pub(super) passed: &'a mut PassedQuestions,
+    /// Names this home in what it asks others.
+    pub(super) node: MemberId,
     pub(super) log: &'a mut Log,
     pub(super) tables: &'a mut Tables,
     pub(super) remover: &'a mut Remover,
@@ -67,6 +72,18 @@ pub(super) struct Caller {
     pub(super) is_home: bool,
     /// Whether its question about an id that is not known ends that id (rule 11).
     pub(super) ends_unknown: bool,
+}
+
+impl Caller {
+    /// As whom it asks about transactions over several homes (rule R9).
+    fn asks(&self) -> Questioner {
+        match self.is_home {
+            true => Questioner::Home {
+                is_configured: self.ends_unknown,
+            },
+            false => Questioner::Child((self.who, self.site)),
+        }
+    }
 }
 
 impl Calls<'_> {
@@ -139,6 +156,14 @@ impl Calls<'_> {
             CallRequest::Doubts { after } => self.settlement().list(now, (who, caller.site), after),
             CallRequest::Settle { commit, ruling } => {
                 self.settle(now, (who, caller.site), (commit, ruling), outbox)
+            }
+            CallRequest::Joint { at, question } => {
+                let node = self.node;
+                let (asked, question) = ((Asked { edge, call }, caller.asks()), (at, question));
+                match self.remembered().asked(node, asked, question, outbox) {
+                    Some(answer) => answer,
+                    None => return,
+                }
             }
         };
         self.log.after_all(OnDurable::Answer(edge, call, result));
@@ -326,6 +351,15 @@ impl Calls<'_> {
 
     fn founding(&mut self) -> Founding<'_> {
         Founding {
+            log: self.log,
+            tables: self.tables,
+        }
+    }
+
+    fn remembered(&mut self) -> Remembered<'_> {
+        Remembered {
+            inquiry: self.inquiry,
+            passed: self.passed,
             log: self.log,
             tables: self.tables,
         }
