@@ -7,15 +7,14 @@
 
 mod common;
 
-use common::thorp;
 use common::two_homes::{BALANCE, Village, found, pay};
-use std::path::Path;
+use common::{doubt, thorp};
 use thorp_client::{ErrorKind, Member, Reference, Session};
 use thorp_model::{
     Blob, CommitId, CommitRequest, Down, HomeId, NewValue, PageWrites, Part, Participant,
     Registration, Stamp, Up, WriteOp,
 };
-use thorp_testing::{Intruder, Said};
+use thorp_testing::Intruder;
 
 const OLD: &[u8] = b"old";
 const NEW: &[u8] = b"new";
@@ -61,22 +60,6 @@ fn leave_a_vote(
     id
 }
 
-/// Runs `thorp doubt` at a home or a site.
-fn doubt(via: &str, identity: &str, command: &[&str]) -> Said {
-    let at = ["--via", via, "--identity", identity];
-    thorp().run(&[&["doubt"], command, &at].concat())
-}
-
-fn operator(dir: &Path, village: &Village) -> String {
-    let out = dir.join("olga").display().to_string();
-    let authority = &village.home(0).authority;
-    let invite = [
-        "invite", "olga", "--role", "operator", "--dir", authority, "--out", &out,
-    ];
-    assert_eq!(thorp().run(&invite).code, 0);
-    out
-}
-
 fn read(member: &Member, of: &Reference) -> Vec<u8> {
     let strict = Session::new().strict(true).attempts_max(1000);
     let read = member.transact_with(strict, |tx| Ok(tx.read(of)?.to_vec()));
@@ -87,7 +70,7 @@ fn read(member: &Member, of: &Reference) -> Vec<u8> {
 fn an_operator_ends_what_nobody_else_can() {
     let dir = tempfile::tempdir().unwrap();
     let mut village = Village::start(dir.path());
-    let olga = operator(dir.path(), &village);
+    let olga = village.operator(dir.path());
     let member = village.join(3);
     // Both homes have heard from each other.
     let accounts = found(&member, "bank", 2, BALANCE);

@@ -127,7 +127,7 @@ pub use config::{
 pub use embedded_site::{HEAL_EVERY, SiteOfMembers};
 pub use error::{Error, ErrorKind, JoinError, Result};
 pub use limits::{EARLY_PER_HOME_MAX, ROOT_NAME_BYTES_MAX};
-pub use member::{AuditEntry, AuditEvent, Member};
+pub use member::{AskedHome, AuditEntry, AuditEvent, LostPart, LostParts, Member};
 pub use outcome::{Committed, Outcome};
 pub use reach::OutOfReach;
 pub use segment::{Change, Changed, Lost, Segment, SegmentEntry, Watch};

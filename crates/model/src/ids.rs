@@ -330,6 +330,11 @@ impl Stamp {
     pub fn clock_of(wall: Millis) -> u64 {
         wall.0 << 16
     }
+
+    /// The wall time of the clock.
+    pub fn wall(self) -> Millis {
+        Millis(self.clock >> 16)
+    }
 }
 
 impl fmt::Debug for Stamp {

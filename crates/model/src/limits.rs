@@ -423,6 +423,15 @@ pub const VOTES_BYTES_MAX: usize = 256 << 20;
 /// Votes in doubt in one answer to an operator (rule R7).
 pub const DOUBTS_LISTED_MAX: usize = 256;
 
+/// Transactions over several homes that a home remembers after they have committed (rule R9).
+pub const JOINT_KEPT_MAX: usize = 65_536;
+
+/// Of these in one answer to an operator or to another home, and in one question (rule R9).
+pub const JOINTS_LISTED_MAX: usize = 512;
+
+/// Questions about these that a home has passed on to other homes and that are not answered (rule R9).
+pub const JOINTS_PASSED_MAX: usize = 64;
+
 /// How long a home waits for the outcome of what it voted for before it asks
 /// the other homes (rule 10).
 pub const IN_DOUBT_MS: u64 = 2_000;

@@ -220,6 +220,10 @@ bugs! {
     GenerationsGivenAgain,
     /// Trap R19: a home compares positions and clocks, and no marks.
     MarksNotCompared,
+    /// Trap R52: a home that restarts has forgotten the receipts of other homes.
+    ReceiptsForgotten,
+    /// Trap R53: a home that restarts has forgotten which transactions were over several homes.
+    JointsForgotten,
     /// Rule R2: a home takes a request from whatever site brings it.
     SiteBelieved,
     /// Rule R2: a home refuses for ever what comes by a site that the member does not name.

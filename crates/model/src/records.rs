@@ -4,7 +4,7 @@
 use crate::{
     Blob, CommitId, CommitRequest, DelegationNo, HomeId, Image, Incarnation, MemberId, NameId, Op,
     Outcome, Overflow, PageChange, PageId, PageNo, PageWrites, Part, Participant, Position, Reader,
-    Registration, SegmentId, SlotSet, Stamp, StorageError, Table,
+    Receipt, Registration, SegmentId, SlotSet, Stamp, StorageError, Table,
 };
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -192,6 +192,30 @@ pub struct VoteRecord {
     pub ended: Option<Outcome>,
 }
 
+/// A transaction over several homes that has committed: `meta/joint/MEMBER/SEQUENCE` (rule R9).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct JointRecord {
+    /// The stamp of the part of this home.
+    pub stamp: Stamp,
+    /// All its homes.
+    pub homes: Vec<HomeId>,
+}
+
+/// Up to which stamp transactions over several homes may be forgotten: `meta/joints` for all names, and
+/// `meta/below/NAME` for one (rule R9).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct BelowRecord {
+    /// Up to here.
+    pub stamp: Stamp,
+}
+
+/// The newest proof of how far another home is: `meta/receipt/NAME` (rule R9).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ReceiptRecord {
+    /// The proof.
+    pub receipt: Receipt,
+}
+
 /// A request as votes have it in the store: written out, whatever its form on the wire becomes. So
 /// a home goes on from the votes of an earlier program.
 #[derive(Serialize, Deserialize)]
@@ -281,6 +305,8 @@ pub const HOME_KEY: &[u8] = b"home";
 pub const AUDIT_KEY: &[u8] = b"audit";
 /// The key of the mark of openings.
 pub const OPENED_KEY: &[u8] = b"opened";
+/// Up to which stamp transactions over several homes of all names may be forgotten.
+pub const JOINTS_KEY: &[u8] = b"joints";
 /// `meta/next`.
 pub const NEXT_KEY: &[u8] = b"next";
 /// `meta/clock`: the reserved ceiling of the clock (rule 12).
@@ -296,6 +322,9 @@ const CARRIER_PREFIX: &[u8] = b"carrier/";
 const DELEGATION_PREFIX: &[u8] = b"delegation/";
 const ASIDE_PREFIX: &[u8] = b"aside/";
 const VOTE_PREFIX: &[u8] = b"vote/";
+const JOINT_PREFIX: &[u8] = b"joint/";
+const BELOW_PREFIX: &[u8] = b"below/";
+const RECEIPT_PREFIX: &[u8] = b"receipt/";
 
 /// The key of a segment's record.
 pub fn segment_key(segment: SegmentId) -> Vec<u8> {
@@ -438,6 +467,57 @@ pub fn vote_of(key: &[u8]) -> Option<(Registration, u64)> {
 /// The range of all votes.
 pub fn vote_range() -> (Vec<u8>, Vec<u8>) {
     (VOTE_PREFIX.to_vec(), b"vote0".to_vec())
+}
+
+/// The key of a transaction over several homes.
+pub fn joint_key(commit: CommitId) -> Vec<u8> {
+    let (member, sequence) = (commit.member.0.to_be_bytes(), commit.sequence.to_be_bytes());
+    [JOINT_PREFIX, &member, &sequence].concat()
+}
+
+/// The range of all such transactions.
+pub fn joint_range() -> (Vec<u8>, Vec<u8>) {
+    (JOINT_PREFIX.to_vec(), b"joint0".to_vec())
+}
+
+/// The commit of such a key.
+pub fn joint_of(key: &[u8]) -> Option<CommitId> {
+    let (member, sequence) = key.strip_prefix(JOINT_PREFIX)?.split_at_checked(16)?;
+    Some(CommitId {
+        member: MemberId(u128::from_be_bytes(member.try_into().ok()?)),
+        sequence: u64::from_be_bytes(sequence.try_into().ok()?),
+    })
+}
+
+/// The key of up to where a name's transactions over several homes may be forgotten.
+pub fn below_key(name: NameId) -> Vec<u8> {
+    [BELOW_PREFIX, &name.0.to_be_bytes()].concat()
+}
+
+/// The range of all such keys.
+pub fn below_range() -> (Vec<u8>, Vec<u8>) {
+    (BELOW_PREFIX.to_vec(), b"below0".to_vec())
+}
+
+/// The name of such a key.
+pub fn below_of(key: &[u8]) -> Option<NameId> {
+    let name = key.strip_prefix(BELOW_PREFIX)?;
+    Some(NameId(u64::from_be_bytes(name.try_into().ok()?)))
+}
+
+/// The key of another home's newest receipt.
+pub fn receipt_key(name: &str) -> Vec<u8> {
+    [RECEIPT_PREFIX, name.as_bytes()].concat()
+}
+
+/// The range of all such receipts.
+pub fn receipt_range() -> (Vec<u8>, Vec<u8>) {
+    (RECEIPT_PREFIX.to_vec(), b"receipt0".to_vec())
+}
+
+/// The name of the home of such a key.
+pub fn receipt_of(key: &[u8]) -> Option<&str> {
+    core::str::from_utf8(key.strip_prefix(RECEIPT_PREFIX)?).ok()
 }
 
 /// The key of a commit's log record.

@@ -132,6 +132,8 @@ const CAUGHT: &[(Bug, &str)] = &[
         Bug::MarksNotCompared,
         "trap-r19-nothing-lost-has-a-position",
     ),
+    (Bug::ReceiptsForgotten, "trap-r52-forgotten-receipts"),
+    (Bug::JointsForgotten, "trap-r53-a-lost-part"),
     (Bug::ParticipantsBelieved, "a-vote-for-nobody"),
     (Bug::SegmentsNotShared, "a-name-makes-its-share"),
     (Bug::SpaceNotShared, "a-name-fills-its-share"),

@@ -1,6 +1,6 @@
 //! `thorp doubt`: transactions over several homes whose outcome a home does not know.
 
-use super::{say, say_json};
+use super::{lost_parts, say, say_json};
 use crate::connect::Via;
 use crate::failure::Failure;
 use crate::text::{Side, Table, note};
@@ -23,6 +23,9 @@ enum Action {
     List {
         /// The home's name
         home: String,
+        /// Print the transactions over several homes that lost a part instead, as far as the homes remember them
+        #[arg(long)]
+        lost: bool,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -56,7 +59,15 @@ struct HowItEnds {
 /// Prints what is in doubt, or ends one of it.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     match &options.action {
-        Action::List { home, json } => {
+        Action::List {
+            home,
+            lost: true,
+            json,
+        } => {
+            let found = options.via.join()?.lost_parts(home).map_err(failure)?;
+            lost_parts::print(home, &found, *json)
+        }
+        Action::List { home, json, .. } => {
             let doubts = options.via.join()?.doubts(home).map_err(failure)?;
             list(home, &doubts, *json)
         }
@@ -230,5 +241,11 @@ If the other home did decide otherwise, what the transaction wrote counts at one
 repairs that. A commit gets the highest stamp among the votes that this home knows. The other homes that are still in
 doubt ask this one, and end the transaction as it did here.
 
+A home that has gone back in time, as one that is restored from a backup, has lost what it did after that. Each home
+remembers its last 65,536 transactions over several homes. `thorp doubt list --lost` has the home ask the others, and names
+each transaction that one home has and another one has not. Nothing repairs that: what they wrote says what is missing.
+It ends with 1 if a home could not be asked.
+
   thorp doubt list   alps
+  thorp doubt list   alps --lost
   thorp doubt settle alps 9b0b94badc64ae4500000000000000f1:17 --abort";

@@ -12,6 +12,7 @@ pub(crate) mod ifc;
 pub(crate) mod inspect;
 pub(crate) mod invite;
 pub(crate) mod join;
+mod lost_parts;
 pub(crate) mod ls;
 mod node;
 #[cfg(feature = "planner")]

@@ -11,11 +11,17 @@ pub(crate) mod metrics;
 pub(crate) mod one_site;
 pub(crate) mod two_homes;
 
-use thorp_testing::{Thorp, report_skipped};
+use thorp_testing::{Said, Thorp, report_skipped};
 
 /// The binary that was built for these tests.
 pub(crate) fn thorp() -> Thorp {
     Thorp::at(env!("CARGO_BIN_EXE_thorp"))
+}
+
+/// Runs `thorp doubt` at a home or a site.
+pub(crate) fn doubt(via: &str, identity: &str, command: &[&str]) -> Said {
+    let at = ["--via", via, "--identity", identity];
+    thorp().run(&[&["doubt"], command, &at].concat())
 }
 
 /// Reports that the running test skips. CI with the test data has everything that a test needs: there it fails.

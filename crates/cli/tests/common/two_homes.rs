@@ -35,7 +35,7 @@ impl Village {
         for dir in &dirs {
             std::fs::create_dir(dir).unwrap();
         }
-        let alps = start_home(&dirs, 0, knows[0]);
+        let alps = start_home(&dirs, 0, knows[0], &[]);
         let authority = dirs[0].join("home").display().to_string();
         let invite = |name: &str, role: &str, out: &Path| {
             let said = thorp().run(&[
@@ -52,7 +52,7 @@ impl Village {
         };
         invite("dale", "home", &dirs[1].join("identity"));
         invite("valley", "site", &dir.join("valley"));
-        let dale = start_home(&dirs, 1, knows[1]);
+        let dale = start_home(&dirs, 1, knows[1], &[]);
         let site = format!("unix:{}/site.sock", dir.display());
         let of_site = dir.join("valley").display().to_string();
         let identity = alps.identity.clone();
@@ -96,7 +96,27 @@ impl Village {
     }
 
     pub(crate) fn restart(&mut self, which: usize) {
-        self.homes[which] = Some(start_home(&self.dirs, which, self.knows[which]));
+        self.restart_with(which, &[]);
+    }
+
+    pub(crate) fn restart_with(&mut self, which: usize, flags: &[&str]) {
+        self.homes[which] = Some(start_home(&self.dirs, which, self.knows[which], flags));
+    }
+
+    /// The directory of a home.
+    pub(crate) fn home_dir(&self, which: usize) -> PathBuf {
+        self.dirs[which].join("home")
+    }
+
+    /// The identity of a new operator.
+    pub(crate) fn operator(&self, dir: &Path) -> String {
+        let out = dir.join("olga").display().to_string();
+        let authority = &self.home(0).authority;
+        let invite = [
+            "invite", "olga", "--role", "operator", "--dir", authority, "--out", &out,
+        ];
+        assert_eq!(thorp().run(&invite).code, 0);
+        out
     }
 
     /// At the site; the last one straight at both homes.
@@ -143,11 +163,11 @@ impl Village {
     }
 }
 
-fn start_home(dirs: &[PathBuf; 2], which: usize, knows: bool) -> HomeProcess {
+fn start_home(dirs: &[PathBuf; 2], which: usize, knows: bool, more: &[&str]) -> HomeProcess {
     let other = 1 - which;
     let way = format!("{}=unix:{}/home.sock", NAMES[other], dirs[other].display());
     let identity = dirs[which].join("identity").display().to_string();
-    let mut flags = Vec::new();
+    let mut flags = more.to_vec();
     if knows {
         flags.extend(["--other-home", &way]);
     }

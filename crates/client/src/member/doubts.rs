@@ -36,7 +36,11 @@ pub(super) async fn settle(
     }
 }
 
-async fn call(member: &Member, home: HomeId, request: CallRequest) -> Result<CallResponse> {
+pub(super) async fn call(
+    member: &Member,
+    home: HomeId,
+    request: CallRequest,
+) -> Result<CallResponse> {
     let due = due_after(member.session.fetch_timeout);
     let called = member.shared().requests.call(home, request, due).await;
     called.map_err(|error| match error.kind() {
@@ -48,6 +52,6 @@ async fn call(member: &Member, home: HomeId, request: CallRequest) -> Result<Cal
     })
 }
 
-fn other_answer() -> Error {
+pub(super) fn other_answer() -> Error {
     Error::invalid("the home answered something else")
 }

@@ -3,10 +3,12 @@
 mod audit;
 mod doubts;
 mod history;
+mod lost_parts;
 mod segments;
 mod transact;
 
 pub use audit::{AuditEntry, AuditEvent};
+pub use lost_parts::{AskedHome, LostPart, LostParts};
 
 use crate::due::due_after;
 use crate::runtime::{KnownHome, LateOutcome, MemberRuntime, Shared, block_on};
@@ -96,6 +98,27 @@ impl Member {
     /// As [`Member::doubts`].
     pub async fn doubts_async(&self, home: &str) -> Result<Vec<Doubt>> {
         doubts::list(self, self.home(home).await?).await
+    }
+
+    /// The transactions over several homes that lost a part, as far as a home and the others remember them: a home that
+    /// has gone back in time has lost parts that others have. Nothing is changed. This is for operators that have joined at
+    /// the home itself, which asks the other homes.
+    ///
+    /// # Errors
+    ///
+    /// As [`Member::doubts`]. A home that is not reached is no error: the result names it.
+    pub fn lost_parts(&self, home: &str) -> Result<LostParts> {
+        block_on(self.lost_parts_async(home))
+    }
+
+    /// As [`Member::lost_parts`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Member::lost_parts`].
+    pub async fn lost_parts_async(&self, home: &str) -> Result<LostParts> {
+        let id = self.home(home).await?;
+        lost_parts::Inquirer::new(self, (home, id)).run().await
     }
 
     /// Ends a vote in doubt at a home, because another home of its transaction is gone for ever. If that home did decide,

@@ -5,7 +5,7 @@ use crate::delegation::{Delegation, NotDelegated};
 use crate::history::{Incarnation, KnownHistory};
 use crate::ids::{CommitId, HomeId, MemberId, PageNo, Registration, SegmentId, Stamp};
 use crate::image::Overflow;
-use crate::message::Outcome;
+use crate::message::{JointAnswer, JointQuestion, Outcome};
 use crate::rights::Right;
 use crate::share::Share;
 use alloc::string::String;
@@ -110,6 +110,14 @@ pub enum CallRequest {
         /// It is a copy for a test: it gets a key of its own.
         apart: bool,
     },
+    /// A question about transactions over several homes. Only an operator on an edge of its own asks it, or another home
+    /// that is configured (rule R9).
+    Joint {
+        /// The home that is asked: another one passes the question on. Only an operator has it passed on.
+        at: HomeId,
+        /// The question.
+        question: JointQuestion,
+    },
 }
 
 /// How an operator ends a vote in doubt (rule R7).
@@ -198,6 +206,8 @@ pub enum CallResponse {
     History(KnownHistory),
     /// The home was opened, and is in this incarnation now.
     Opened(Incarnation),
+    /// What the home that was asked remembers of transactions over several homes (rule R9).
+    Joint(JointAnswer),
 }
 
 /// A vote in doubt as a home lists it (rule R7).

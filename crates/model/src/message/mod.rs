@@ -7,6 +7,7 @@
 mod call;
 mod commit;
 mod down;
+mod joint;
 mod reads;
 mod up;
 
@@ -20,6 +21,7 @@ pub use down::{
     Begin, CallResult, Committed, Down, End, FetchRefusal, FetchResponse, FetchResult, Heartbeat,
     Hint, Joined, Judged, Redirect, Refused, Resynchronised, Step, Unwatched, Voted,
 };
+pub use joint::{Joint, JointAnswer, JointPart, JointQuestion, OtherHome};
 pub use up::{
     Ack, Call, Decide, Denied, Evict, Fetch, Judge, Report, Reported, Settled, Up, Watch,
 };

@@ -68,6 +68,12 @@ pub(crate) fn requests() -> Vec<CallRequest> {
             seen: incarnation(),
             apart: true,
         },
+        joint(JointQuestion::Homes),
+        joint(JointQuestion::List {
+            after: Some((stamp(), commit_id())),
+            with: Some(HomeId(9)),
+        }),
+        joint(JointQuestion::Of(vec![(stamp(), commit_id())])),
     ]
 }
 
@@ -106,6 +112,30 @@ pub(crate) fn results() -> Vec<Result<CallResponse, CallError>> {
         CallResponse::Settled(Outcome::Refused(Refusal::Elsewhere)),
         CallResponse::History(known_history()),
         CallResponse::Opened(incarnation()),
+        CallResponse::Joint(JointAnswer::Homes {
+            homes: vec![OtherHome {
+                home: HOME,
+                name: Some(String::from("dale")),
+            }],
+            unheard: vec![String::from("isle")],
+        }),
+        CallResponse::Joint(JointAnswer::List {
+            joints: vec![Joint {
+                stamp: stamp(),
+                commit: commit_id(),
+                name: Some(String::from("anna")),
+                homes: vec![HOME, HomeId(9)],
+            }],
+            more: true,
+            since: stamp(),
+        }),
+        CallResponse::Joint(JointAnswer::NotReached),
+        CallResponse::Joint(JointAnswer::Of(vec![
+            JointPart::Kept,
+            JointPart::InDoubt,
+            JointPart::Forgotten,
+            JointPart::Lost,
+        ])),
     ];
     let errors = [
         CallError::NoSuchSegment,
@@ -151,6 +181,13 @@ fn known_history() -> KnownHistory {
             position: Position(300),
             ceiling: 1_700_000_000_000,
         }),
+    }
+}
+
+fn joint(question: JointQuestion) -> CallRequest {
+    CallRequest::Joint {
+        at: HomeId(9),
+        question,
     }
 }
 

@@ -364,7 +364,7 @@ fn downs() -> Vec<Down> {
     downs
 }
 
-fn receipt() -> Receipt {
+pub(crate) fn receipt() -> Receipt {
     let point = Point {
         life: LifeId {
             counter: 300,

@@ -1,6 +1,6 @@
 //! One sample of each record of a home's store, with its key, and of an image.
 
-use crate::messages::{changes, commit, refused};
+use crate::messages::{changes, commit, receipt, refused};
 use crate::values::{commit_id, image, member, overflow, page, stamp};
 use crate::{Sample, sample};
 use thorp_model::records::*;
@@ -30,6 +30,10 @@ fn keys() -> Vec<Sample> {
         ("member", member_key(registration)),
         ("aside", quarantine_key(page())),
         ("vote", vote_key(registration, 77)),
+        ("joint", joint_key(commit_id())),
+        ("joints", JOINTS_KEY.to_vec()),
+        ("below", below_key(NameId(300))),
+        ("receipt", receipt_key("dale")),
         ("usage", usage_key(SegmentId(17))),
         ("made", made_key(NameId(300))),
         ("log", log_key(Position(5_000_000_000))),
@@ -102,6 +106,10 @@ fn records() -> Vec<Sample> {
     let aside = QuarantineRecord {
         changes: modified.collect(),
     };
+    let joint = JointRecord {
+        stamp,
+        homes: vec![HomeId(3), HomeId(9)],
+    };
     let own = LogRecord {
         commit: None,
         changes: Vec::new(),
@@ -121,5 +129,8 @@ fn records() -> Vec<Sample> {
         sample("record usage", &usage),
         sample("record made", &made),
         sample("record aside", &aside),
+        sample("record joint", &joint),
+        sample("record below", &BelowRecord { stamp }),
+        sample("record receipt", &ReceiptRecord { receipt: receipt() }),
     ]
 }

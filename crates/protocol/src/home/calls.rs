@@ -19,6 +19,8 @@ use crate::home::stager::Stager;
 use crate::home::staging::Piece;
 use crate::home::tables::{Entry, Tables};
 use crate::home::two_phase::inquiry::Inquiry;
+use crate::home::two_phase::passed_questions::{Asked, PassedQuestions};
+use crate::home::two_phase::remembered::{Questioner, Remembered};
 use crate::home::two_phase::settlement::Settlement;
 use crate::home::usage::{Numbers, limited};
 use alloc::string::{String, ToString};
@@ -54,6 +56,9 @@ pub(super) struct Calls<'a> {
     pub(super) inquiry: &'a Inquiry,
     /// Why the home is closed, if it is.
     pub(super) closed: Option<&'a Closed>,
+    pub(super) passed: &'a mut PassedQuestions,
+    /// Names this home in what it asks others.
+    pub(super) node: MemberId,
     pub(super) log: &'a mut Log,
     pub(super) tables: &'a mut Tables,
     pub(super) remover: &'a mut Remover,
@@ -71,6 +76,18 @@ pub(super) struct Caller {
     pub(super) is_home: bool,
     /// Whether its question about an id that is not known ends that id (rule 11).
     pub(super) ends_unknown: bool,
+}
+
+impl Caller {
+    /// As whom it asks about transactions over several homes (rule R9).
+    fn asks(&self) -> Questioner {
+        match self.is_home {
+            true => Questioner::Home {
+                is_configured: self.ends_unknown,
+            },
+            false => Questioner::Child((self.who, self.site)),
+        }
+    }
 }
 
 impl Calls<'_> {
@@ -148,6 +165,14 @@ impl Calls<'_> {
             CallRequest::Confirm { seen, apart } => {
                 let asker = (who, caller.site);
                 self.opening().confirm(asker, (seen, apart), outbox)
+            }
+            CallRequest::Joint { at, question } => {
+                let node = self.node;
+                let (asked, question) = ((Asked { edge, call }, caller.asks()), (at, question));
+                match self.remembered().asked(node, asked, question, outbox) {
+                    Some(answer) => answer,
+                    None => return,
+                }
             }
         };
         self.log.after_all(OnDurable::Answer(edge, call, result));
@@ -343,6 +368,15 @@ impl Calls<'_> {
 
     fn founding(&mut self) -> Founding<'_> {
         Founding {
+            log: self.log,
+            tables: self.tables,
+        }
+    }
+
+    fn remembered(&mut self) -> Remembered<'_> {
+        Remembered {
+            inquiry: self.inquiry,
+            passed: self.passed,
             log: self.log,
             tables: self.tables,
         }

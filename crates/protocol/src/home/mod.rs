@@ -94,6 +94,8 @@ use crate::home::serve::Serve;
 use crate::home::tables::Tables;
 use crate::home::two_phase::decision::{Decisions, Sender};
 use crate::home::two_phase::inquiry::Inquiry;
+use crate::home::two_phase::passed_questions::PassedQuestions;
+use crate::home::two_phase::remembered::Remembered;
 use crate::home::two_phase::resolution::Resolution;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
@@ -121,6 +123,7 @@ pub struct Home {
     log: Log,
     tables: Tables,
     inquiry: Inquiry,
+    passed_questions: PassedQuestions,
     children: Children,
     /// Nodes that have come and have not claimed anything yet (rule R9).
     arrivals: BTreeMap<EdgeId, Peer>,
@@ -154,7 +157,7 @@ impl StateMachine for Home {
             } => self.arrived(edge, peer, outbox),
             Event::Connected { edge, peer, .. } if peer.kind == NodeKind::Home => {
                 self.neighbours.came(edge);
-                outbox.claim(edge, self.inquiry.claims());
+                outbox.claim(edge, self.tables.receipts.claims());
             }
             Event::Connected { edge, .. } => outbox.close(edge, "a home has no parent"),
             Event::Disconnected { edge } => self.disconnected(edge),
@@ -209,6 +212,7 @@ impl Home {
             tables,
             installed,
             first_ops,
+            receipts,
         } = recovery::recover(&config, store, now)?;
         let first = (Purpose::Housekeeping, first_ops);
         log.append(now, first, OnDurable::Nothing, outbox);
@@ -223,6 +227,7 @@ impl Home {
             log,
             tables,
             inquiry: Inquiry::new(config.node, &config.other_homes),
+            passed_questions: PassedQuestions::default(),
             children,
             arrivals: BTreeMap::new(),
             closed: config.history.closed.clone(),
@@ -232,6 +237,7 @@ impl Home {
             neighbours: Neighbours::new(config.alive),
             config,
         };
+        home.recover_receipts(receipts);
         if begins_closed {
             home.founding().found_closed_lists(now, outbox)?;
         }
@@ -314,6 +320,8 @@ impl Home {
             ("registrations", self.tables.outcomes.len()),
             ("votes", self.tables.votes.len()),
             ("asking", self.inquiry.len()),
+            ("joints", self.tables.joints.len()),
+            ("questions_passed", self.passed_questions.len()),
             ("telling", self.log.admission().telling()),
             ("in_doubt", self.tables.votes.in_doubt()),
             ("in_doubt_bytes", self.tables.votes.open_bytes()),
@@ -501,6 +509,9 @@ impl Home {
         self.arrivals.remove(&edge);
         self.children.end(edge);
         self.inquiry.went(edge, &mut self.tables.votes);
+        for asked in self.passed_questions.went(edge) {
+            self.remembered().lost(asked);
+        }
         self.parking.forget(edge);
         self.waiters.forget(edge);
     }
@@ -769,8 +780,10 @@ impl Home {
     fn asked_by_other(&mut self, now: Now, edge: EdgeId, message: Up, outbox: &mut Outbox) {
         match message {
             Up::Call(call)
-                if matches!(call.request, CallRequest::Outcome { .. })
-                    && self.inquiry.is_asker(edge) =>
+                if matches!(
+                    call.request,
+                    CallRequest::Outcome { .. } | CallRequest::Joint { .. }
+                ) && self.inquiry.is_asker(edge) =>
             {
                 if self.log.is_busy() {
                     // It asks again.
@@ -795,10 +808,34 @@ impl Home {
     /// The stream of another home: it begins, and brings answers. The rest is not for a home.
     fn heard_other(&mut self, now: Now, edge: EdgeId, message: Down, outbox: &mut Outbox) {
         match message {
-            Down::Begin(begin) => self.inquiry.found(&begin, edge),
-            Down::Receipt(receipt) => self.inquiry.take_receipt(edge, receipt),
-            Down::CallResult(answer) => self.resolution().answered(now, edge, answer, outbox),
+            Down::Begin(begin) => {
+                self.inquiry.found(&begin, edge);
+                self.proved(edge, begin.receipt);
+            }
+            Down::Receipt(receipt) => self.proved(edge, receipt),
+            Down::CallResult(answer) => match self.passed_questions.answered(edge, answer.call) {
+                Some(asked) => self.remembered().answered(asked, answer),
+                None => self.resolution().answered(now, edge, answer, outbox),
+            },
             _ => {}
+        }
+    }
+
+    /// Another home proves how far it is: what it says later rests on that (rule R9).
+    fn proved(&mut self, edge: EdgeId, receipt: Receipt) {
+        if let Some(name) = self.inquiry.prover(edge, &receipt) {
+            self.tables.receipts.take(&name, receipt);
+        }
+    }
+
+    /// Takes what other homes had proved before this one started.
+    fn recover_receipts(&mut self, receipts: Vec<(String, Receipt)>) {
+        if planted::is(Bug::ReceiptsForgotten) {
+            return;
+        }
+        for (name, receipt) in receipts {
+            let is_configured = self.inquiry.configured().has(&name);
+            self.tables.receipts.recover(&name, receipt, is_configured);
         }
     }
 
@@ -846,9 +883,8 @@ impl Home {
         }
         self.next_beat = now.mono.plus(HEARTBEAT_MS);
         if self.log.reserves(now) {
-            let reservation = (Purpose::Housekeeping, Vec::new());
-            self.log
-                .append(now, reservation, OnDurable::Nothing, outbox);
+            let batch = (Purpose::Housekeeping, self.tables.receipts.save());
+            self.log.append(now, batch, OnDurable::Nothing, outbox);
         }
         self.expire_staged(now, outbox);
         self.write_audit(now, outbox);
@@ -937,9 +973,20 @@ impl Home {
             verifier: &*self.config.verifier,
             inquiry: &self.inquiry,
             closed: self.closed.as_ref(),
+            passed: &mut self.passed_questions,
+            node: self.config.node,
             log: &mut self.log,
             tables: &mut self.tables,
             remover: &mut self.remover,
+        }
+    }
+
+    fn remembered(&mut self) -> Remembered<'_> {
+        Remembered {
+            inquiry: &self.inquiry,
+            passed: &mut self.passed_questions,
+            log: &mut self.log,
+            tables: &mut self.tables,
         }
     }
 

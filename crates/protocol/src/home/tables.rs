@@ -17,17 +17,19 @@ use crate::home::pages::store::Pages;
 use crate::home::rights::Rights;
 use crate::home::segments::Segments;
 use crate::home::staging::{Staging, is_not_named_yet};
+use crate::home::two_phase::joints::Joints;
 use crate::home::two_phase::locks::Locks;
+use crate::home::two_phase::receipts::OtherReceipts;
 use crate::home::two_phase::votes::Votes;
 use crate::home::usage::{Numbers, Usage};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use thorp_model::limits::PAGE_BYTES;
 use thorp_model::planted::Bug;
-use thorp_model::records::{LogRecord, NextRecord};
+use thorp_model::records::{JointRecord, LogRecord, NextRecord};
 use thorp_model::{
-    AuditEvent, CommitRequest, Down, EdgeId, NameId, Note, Now, ObjectId, Op, Outcome, PageChange,
-    PageId, PageNo, PageSlots, Part, PartDigest, Position, Principal, Purpose, Refusal,
+    AuditEvent, CommitId, CommitRequest, Down, EdgeId, NameId, Note, Now, ObjectId, Op, Outcome,
+    PageChange, PageId, PageNo, PageSlots, Part, PartDigest, Position, Principal, Purpose, Refusal,
     Registration, SegmentId, Share, SlotChange, Stamp, Table, planted, records,
 };
 
@@ -45,6 +47,10 @@ pub(super) struct Tables {
     pub(super) staging: Staging,
     pub(super) outcomes: Outcomes,
     pub(super) votes: Votes,
+    /// Transactions over several homes that have committed (rule R9).
+    pub(super) joints: Joints,
+    /// What other homes have proved (rule R9).
+    pub(super) receipts: OtherReceipts,
     /// What each name has used (rule R7).
     pub(super) usage: Usage,
     /// Numbers that are never given twice.
@@ -189,6 +195,7 @@ impl Tables {
             let outcome = Outcome::Committed { position, stamp };
             self.outcomes
                 .record(whose.registration, whose.id, outcome.clone(), &mut ops);
+            self.remember_joint(whose.id, stamp, &mut ops);
             ops.extend(self.votes.end(whose.id, outcome, now.mono));
         }
         let name = whose.map(|(_, whose)| whose.id.member.name());
@@ -230,6 +237,17 @@ impl Tables {
         });
         log.append(now, (purpose, ops), then, outbox);
         position
+    }
+
+    /// A part of a transaction over several homes commits: that is remembered with its homes (rule R9).
+    fn remember_joint(&mut self, commit: CommitId, stamp: Stamp, ops: &mut Vec<Op>) {
+        if let Some(vote) = self.votes.get(commit) {
+            let homes = vote.request.with.iter().map(|with| with.home);
+            let homes = homes.collect();
+            self.joints
+                .remember(commit, JointRecord { stamp, homes }, ops);
+            ops.extend(self.receipts.save());
+        }
     }
 
     /// An object that was only moved is as it was. So a transaction that read it is right, and no list

@@ -7,7 +7,7 @@ use crate::world::World;
 use thorp_model::NodeKind;
 use thorp_model::limits::{
     CALLS_PER_CHILD_MAX, CHILDREN_MAX, COMMITS_IN_FLIGHT_MAX, FETCHES_MAX, FETCHES_PER_CHILD_MAX,
-    OVERTAKEN_MAX, REFETCHES_MAX, SEND_WINDOW_BYTES_MAX, STAGED_PER_MEMBER_MAX,
+    JOINT_KEPT_MAX, OVERTAKEN_MAX, REFETCHES_MAX, SEND_WINDOW_BYTES_MAX, STAGED_PER_MEMBER_MAX,
     SUCCESSORS_UNDER_WAY_MAX, UNASKED_MAX, WATCHES_PER_CHILD_MAX, WATCHES_PER_SITE_MAX,
 };
 
@@ -87,6 +87,7 @@ fn home_limit(world: &World, plan: usize, table: &str, children: usize) -> Optio
     match table {
         "children" => Some(CHILDREN_MAX),
         "changes" => Some(plan.changes_known_max),
+        "joints" => Some(JOINT_KEPT_MAX),
         "registrations" => Some(plan.registrations_max),
         "parked" => Some(plan.parked_max),
         "commits_of_a_member" => Some(COMMITS_IN_FLIGHT_MAX),
@@ -151,6 +152,7 @@ pub fn check_rest(world: &World) -> Checked {
                     | "in_doubt"
                     | "in_doubt_bytes"
                     | "telling"
+                    | "questions_passed"
                     | "upward_bytes"
             );
             demand!(

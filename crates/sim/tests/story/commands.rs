@@ -15,6 +15,7 @@
 //! m0 stages 1 9000*a    m0 unstages 1       m0 writes P.x=staged:1
 //! m0 asks for doubts    m0 settles m1#1 as abort    (with m0.operator=1 its certificate is an operator's)
 //! m0 asks for the history    m0 confirms 0       m0 confirms 0 apart
+//! m0 asks H1 for its transactions   m0 asks H1 of H2 for m1#1   (H1 passes on what H2 has of that)
 //! deliver m0->R         deliver m0->R all   deliver all         settle except R->m1
 //! again m0->R commit m0#1   (what was delivered comes once more)
 //! late m0->R commit m0#1    (the same, on the edge that it came on)
@@ -49,8 +50,8 @@ use std::collections::BTreeMap;
 use thorp_model::limits::{OVERFLOW_CHUNK_BYTES, STAGE_PAGES_MAX};
 use thorp_model::{
     Attempt, CallId, CallRequest, CommitId, CommitRequest, Decision, Generation, HomeId,
-    Incarnation, Message, NewValue, ObjectId, PageId, PageWrites, Part, Participant, Position,
-    RIGHTS_SLOT, Registration, Ruling, SegmentId, SlotSet, Stamp, Up, WriteOp, message,
+    Incarnation, JointQuestion, Message, NewValue, ObjectId, PageId, PageWrites, Part, Participant,
+    Position, RIGHTS_SLOT, Registration, Ruling, SegmentId, SlotSet, Stamp, Up, WriteOp, message,
     rights_page,
 };
 use thorp_protocol::{HomeCommand, MemberCommand, Request};
@@ -436,6 +437,7 @@ impl Teller {
             },
             "stages" => return self.stage(name, what),
             "asks" if what == "for the history" => CallRequest::History,
+            "asks" if what.starts_with('H') => return self.asks_joint(name, what),
             "asks" => CallRequest::Doubts { after: None },
             "confirms" => {
                 let (seen, how) = what.split_once(' ').unwrap_or((what, ""));
@@ -458,6 +460,33 @@ impl Teller {
             home: HOME,
             request,
         };
+        self.village.ask(name, Waiting::Call(None), ask);
+    }
+
+    /// `H1 for its transactions`, or `H1 of H2 for m0#1`: what the second home has of that.
+    fn asks_joint(&mut self, name: &str, what: &str) {
+        let (homes, wanted) = what.split_once(" for ").expect("HOME for WANTED");
+        let (home, at) = homes.split_once(" of ").unwrap_or((homes, homes));
+        let [home, at] = [home, at].map(|home| HomeId(number(&home[1..]) as u32));
+        let question = match wanted.split_once('#') {
+            Some((member, sequence)) => {
+                let commit = CommitId {
+                    member: self.village.node(member).id,
+                    sequence: number(sequence),
+                };
+                let stamp = Stamp {
+                    clock: u64::MAX,
+                    home,
+                };
+                JointQuestion::Of(vec![(stamp, commit)])
+            }
+            None => JointQuestion::List {
+                after: None,
+                with: None,
+            },
+        };
+        let request = CallRequest::Joint { at, question };
+        let ask = Request::Call { home, request };
         self.village.ask(name, Waiting::Call(None), ask);
     }
 

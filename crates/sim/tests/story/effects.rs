@@ -33,6 +33,8 @@ fn record(table: Table, key: &[u8]) -> String {
             _ if let Some((registration, number)) = records::vote_of(key) => {
                 format!("vote {number} of member {registration}")
             }
+            _ if let Some(commit) = records::joint_of(key) => format!("joint {}", commit.sequence),
+            _ if let Some(home) = records::receipt_of(key) => format!("receipt of {home}"),
             _ if let Some(registration) = records::carried_of(key) => {
                 format!("who brought member {registration}")
             }

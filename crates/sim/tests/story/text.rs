@@ -4,10 +4,10 @@ use super::{names, rights};
 use std::collections::BTreeMap;
 use thorp_model::{
     Audience, CallId, CallRequest, CallResponse, Carriers, Claim, Closed, CommitId, CommitRequest,
-    Content, Decision, Doubt, Down, FetchResult, HomeId, Image, InvalidCommit, KnownHistory,
-    MemberId, Message, NameId, NewValue, Outcome, Overflow, PageChange, PageId, PageSlots,
-    PeerImage, Position, Readers, Receipt, Refusal, Reported, SegmentId, SegmentInfo, Slot,
-    SlotChange, SlotSet, Step, Up, Verdict, WriteOp, message,
+    Content, Decision, Doubt, Down, FetchResult, HomeId, Image, InvalidCommit, JointAnswer,
+    JointQuestion, KnownHistory, MemberId, Message, NameId, NewValue, Outcome, Overflow,
+    PageChange, PageId, PageSlots, PeerImage, Position, Readers, Receipt, Refusal, Reported,
+    SegmentId, SegmentInfo, Slot, SlotChange, SlotSet, Step, Up, Verdict, WriteOp, message,
 };
 
 /// What a child claims of homes.
@@ -336,6 +336,9 @@ impl Pen<'_> {
                 let how = if *apart { ", apart" } else { "" };
                 format!("confirm what is closed in incarnation {seen}{how}")
             }
+            CallRequest::Joint { at, question } => {
+                format!("of H{at}: {}", self.joint_question(question))
+            }
         }
     }
 
@@ -367,6 +370,47 @@ impl Pen<'_> {
             CallResponse::Settled(o) => format!("settled: {}", outcome(o)),
             CallResponse::History(history) => known_history(history),
             CallResponse::Opened(incarnation) => format!("opened with incarnation {incarnation}"),
+            CallResponse::Joint(answer) => self.joint_answer(answer),
+        }
+    }
+
+    fn joint_question(&self, question: &JointQuestion) -> String {
+        match question {
+            JointQuestion::Homes => String::from("its other homes"),
+            JointQuestion::List { .. } => String::from("its transactions over several homes"),
+            JointQuestion::Of(of) => {
+                let of: Vec<String> = of.iter().map(|(_, commit)| self.id(*commit)).collect();
+                format!("its part of {}", of.join(", "))
+            }
+        }
+    }
+
+    fn joint_answer(&self, answer: &JointAnswer) -> String {
+        match answer {
+            JointAnswer::Homes { homes, unheard } => {
+                let homes: Vec<String> = homes.iter().map(|h| format!("H{}", h.home)).collect();
+                format!(
+                    "other homes [{}], {} not heard",
+                    homes.join(", "),
+                    unheard.len()
+                )
+            }
+            JointAnswer::List {
+                joints,
+                more,
+                since,
+            } => {
+                let all = joints.iter().map(|joint| {
+                    let homes: Vec<String> = joint.homes.iter().map(|h| format!("H{h}")).collect();
+                    format!("{} of {}", self.id(joint.commit), homes.join(" "))
+                });
+                let all: Vec<String> = all.collect();
+                let more = if *more { " and more" } else { "" };
+                let since = names::stamp(*since);
+                format!("remembered since {since} [{}]{more}", all.join(", "))
+            }
+            JointAnswer::NotReached => String::from("not reached"),
+            JointAnswer::Of(parts) => format!("{parts:?}"),
         }
     }
 

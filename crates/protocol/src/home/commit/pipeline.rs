@@ -313,7 +313,8 @@ impl Pipeline<'_> {
         let locks = self.tables.locks_of(&request.part);
         let stamp = self.log.clock.stamp(now.wall);
         let vote = Vote::new(request, stamp, locks, now.mono);
-        let ops = self.tables.votes.vote(vote, edge);
+        let mut ops = self.tables.votes.vote(vote, edge);
+        ops.extend(self.tables.receipts.save());
         let then = OnDurable::Vote(edge, id, stamp);
         self.log
             .append(now, (Purpose::Housekeeping, ops), then, outbox);

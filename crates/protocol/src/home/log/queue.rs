@@ -5,8 +5,9 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::mem::size_of;
 use thorp_model::{
-    Audience, CallError, CallId, CallResponse, CommitId, Doubt, DoubtHome, EdgeId, Mark, Outcome,
-    PageChange, PageId, PartDigest, Position, SegmentId, SegmentInfo, Stamp,
+    Audience, CallError, CallId, CallResponse, CommitId, Doubt, DoubtHome, EdgeId, HomeId, Joint,
+    JointAnswer, Mark, Outcome, PageChange, PageId, PartDigest, Position, SegmentId, SegmentInfo,
+    Stamp,
 };
 
 /// What an entry of the queue is charged beside its batch, in bytes.
@@ -78,6 +79,10 @@ impl OnDurable {
             OnDurable::Answer(_, _, Ok(CallResponse::Doubts { doubts, .. })) => {
                 let others = doubts.iter().map(|doubt| doubt.others.len());
                 doubts.len() * size_of::<Doubt>() + others.sum::<usize>() * size_of::<DoubtHome>()
+            }
+            OnDurable::Answer(_, _, Ok(CallResponse::Joint(JointAnswer::List { joints, .. }))) => {
+                let homes = joints.iter().map(|joint| joint.homes.len());
+                joints.len() * size_of::<Joint>() + homes.sum::<usize>() * size_of::<HomeId>()
             }
             _ => 0,
         }

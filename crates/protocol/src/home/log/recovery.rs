@@ -12,6 +12,8 @@ use crate::home::rights::Rights;
 use crate::home::segments::Segments;
 use crate::home::staging::Staging;
 use crate::home::tables::Tables;
+use crate::home::two_phase::joints::Joints;
+use crate::home::two_phase::receipts::OtherReceipts;
 use crate::home::two_phase::votes::Votes;
 use crate::home::usage::Usage;
 use alloc::format;
@@ -21,10 +23,12 @@ use serde::de::DeserializeOwned;
 use thorp_model::planted::Bug;
 use thorp_model::records::{
     AuditMark, CarrierRecord, DelegationRecord, FORMAT_VERSION, HomeRecord, LogRecord, MadeRecord,
-    MemberRecord, NextRecord, OpenedMark, OutcomeRecord, QuarantineRecord, RightsRecord,
-    SegmentRecord, StagedRecord, UsageRecord, VoteRecord,
+    MemberRecord, NextRecord, OpenedMark, OutcomeRecord, QuarantineRecord, ReceiptRecord,
+    RightsRecord, SegmentRecord, StagedRecord, UsageRecord, VoteRecord,
 };
-use thorp_model::{Now, Op, Position, Reader, Scan, Stamp, StorageError, Table, planted, records};
+use thorp_model::{
+    HomeId, Now, Op, Position, Reader, Receipt, Scan, Stamp, StorageError, Table, planted, records,
+};
 
 /// A home's state, as its store holds it.
 #[derive(Debug)]
@@ -35,6 +39,8 @@ pub(in crate::home) struct Recovered {
     pub(in crate::home) installed: Position,
     /// What the first batch does, which marks this life.
     pub(in crate::home) first_ops: Vec<Op>,
+    /// What other homes had proved, by their names (rule R9).
+    pub(in crate::home) receipts: Vec<(String, Receipt)>,
 }
 
 /// Reads a home's state from its store, empty or not.
@@ -80,14 +86,27 @@ pub(in crate::home) fn recover(
         staging: parts.staging,
         outcomes: parts.outcomes,
         votes: Votes::default(),
+        joints: Joints::default(),
+        receipts: OtherReceipts::default(),
         usage: parts.usage,
         next,
     };
     recover_votes(&mut tables, store, now)?;
+    recover_joints(&mut tables.joints, store)?;
+    let mut first_ops = first_ops(config, known.as_ref(), &tables);
+    if known.is_some_and(|known| known.format < FORMAT_VERSION) {
+        // An earlier program remembered none.
+        let since = Stamp {
+            clock: promised,
+            home: HomeId(u32::MAX),
+        };
+        first_ops.push(tables.joints.begin_at(since));
+    }
     let clock = Clock::new(config.home, clock_from(ceiling, last_stamp, now));
     Ok(Recovered {
         log: Log::new(clock, history, tip, config.pending_bytes_max),
-        first_ops: first_ops(config, known.as_ref(), &tables),
+        receipts: recover_receipts(store)?,
+        first_ops,
         tables,
         installed,
     })
@@ -124,6 +143,43 @@ fn recover_votes(tables: &mut Tables, store: &dyn Reader, now: Now) -> Result<()
         tables.votes.recover(record, locks, now.mono);
     }
     Ok(())
+}
+
+/// Transactions over several homes come back, with how far back they reach.
+fn recover_joints(joints: &mut Joints, store: &dyn Reader) -> Result<(), StorageError> {
+    let (from, to) = records::joint_range();
+    scan(store, Table::Meta, &from, &to, |key, record| {
+        if let Some(commit) = records::joint_of(key) {
+            joints.recover(commit, record);
+        }
+    })?;
+    let (from, to) = records::below_range();
+    scan(store, Table::Meta, &from, &to, |key, record| {
+        if let Some(name) = records::below_of(key) {
+            joints.recover_below(name, record);
+        }
+    })?;
+    if let Some(since) = read(store, records::JOINTS_KEY)? {
+        joints.recover_since(since);
+    }
+    Ok(())
+}
+
+fn recover_receipts(store: &dyn Reader) -> Result<Vec<(String, Receipt)>, StorageError> {
+    let (from, to) = records::receipt_range();
+    let mut receipts = Vec::new();
+    scan(
+        store,
+        Table::Meta,
+        &from,
+        &to,
+        |key, record: ReceiptRecord| {
+            if let Some(name) = records::receipt_of(key) {
+                receipts.push((String::from(name), record.receipt));
+            }
+        },
+    )?;
+    Ok(receipts)
 }
 
 /// Rule 12: the clock starts above all that was promised or given.

@@ -2,6 +2,7 @@
 
 mod admission;
 mod decisions;
+mod passed_questions;
 mod purposes;
 mod registrations;
 mod room;

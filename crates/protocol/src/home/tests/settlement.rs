@@ -18,12 +18,12 @@ use thorp_model::{
     Principal, Refusal, Right, Ruling, SegmentId, SlotChange, Stamp, Table, Up, Verifier, message,
 };
 
-const OPERATOR: EdgeId = EdgeId(20);
+pub(super) const OPERATOR: EdgeId = EdgeId(20);
 const STRANGER: EdgeId = EdgeId(21);
 const ISLE: HomeId = HomeId(3);
 const TO_ISLE: EdgeId = EdgeId(22);
 
-fn olga() -> MemberId {
+pub(super) fn olga() -> MemberId {
     MemberId::new(NameId::of("olga"), 1)
 }
 
@@ -39,7 +39,7 @@ fn is_there(world: &mut World, edge: EdgeId, node: MemberId, name: &str, is_oper
 }
 
 /// A home with an operator on an edge of its own.
-fn with_operator() -> World {
+pub(super) fn with_operator() -> World {
     let mut world = world();
     is_there(&mut world, OPERATOR, olga(), "olga", true);
     world

@@ -66,7 +66,7 @@ pub(super) struct World {
     /// What the site was sent and was not looked at.
     pub(super) sent: Vec<Down>,
     /// What others were sent.
-    told: Vec<(EdgeId, Down)>,
+    pub(super) told: Vec<(EdgeId, Down)>,
     pub(super) notes: Vec<Note>,
     /// What other homes were asked.
     pub(super) asked: Vec<Up>,

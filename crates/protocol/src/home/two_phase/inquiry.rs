@@ -6,11 +6,10 @@ use crate::home::two_phase::otherwise::{decision_of, is_otherwise};
 use crate::home::two_phase::votes::{State, Votes};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
-use alloc::vec::Vec;
 use thorp_model::limits::{IN_DOUBT_MS, OTHER_HOMES_MAX};
 use thorp_model::{
-    CallError, CallId, CallRequest, CallResponse, Claim, CommitId, Decision, EdgeId, HomeId,
-    MemberId, Millis, Note, Outcome, Participant, Receipt, Stamp, Up, message,
+    CallError, CallId, CallRequest, CallResponse, CommitId, Decision, EdgeId, HomeId, MemberId,
+    Millis, Note, Outcome, Participant, Receipt, Stamp, Up, message,
 };
 
 /// The votes of a home whose outcomes it does not know (rule 10), for people.
@@ -71,8 +70,6 @@ pub(in crate::home) struct Inquiry {
     askers: BTreeMap<EdgeId, bool>,
     asking: BTreeMap<CallId, Question>,
     questions: u64,
-    /// The newest receipt of each home that was heard (rule R9).
-    receipts: BTreeMap<HomeId, Receipt>,
 }
 
 impl Inquiry {
@@ -85,7 +82,6 @@ impl Inquiry {
             askers: BTreeMap::new(),
             asking: BTreeMap::new(),
             questions: 0,
-            receipts: BTreeMap::new(),
         }
     }
 
@@ -148,6 +144,11 @@ impl Inquiry {
         self.others.contains_key(&home)
     }
 
+    /// The way to another home, if there is one.
+    pub(in crate::home) fn way_to(&self, home: HomeId) -> Option<EdgeId> {
+        self.others.get(&home).copied()
+    }
+
     /// The homes that a transaction may name.
     pub(in crate::home) fn configured(&self) -> &OtherHomes {
         &self.configured
@@ -168,38 +169,17 @@ impl Inquiry {
         self.others.retain(|_, other| *other != edge);
         if self.others.contains_key(&home) || self.others.len() < OTHER_HOMES_MAX {
             self.others.insert(home, edge);
-            self.take_receipt(edge, begin.receipt);
         }
     }
 
     // --- Receipts (rule R9) ---
 
-    /// A home proves how far it is: what it says later rests on that.
-    pub(in crate::home) fn take_receipt(&mut self, edge: EdgeId, receipt: Receipt) {
-        if self.others.get(&receipt.home) != Some(&edge) {
-            return;
-        }
-        let known = self.receipts.get(&receipt.home);
-        if known.is_none_or(|known| receipt.is_news_to(known)) {
-            self.receipts.insert(receipt.home, receipt);
-        }
-        // Of a home that has no way any more it is kept all the same: that is what it is for.
-        while self.receipts.len() > OTHER_HOMES_MAX {
-            self.receipts.pop_first();
-        }
-    }
-
-    /// What this home knows of the others rests on these.
-    pub(in crate::home) fn claims(&self) -> Vec<(HomeId, Claim)> {
-        let claim = |receipt: &Receipt| Claim {
-            receipt: *receipt,
-            position: receipt.point.position,
-            clock: receipt.point.clock,
-        };
-        let receipts = self.receipts.iter();
-        receipts
-            .map(|(home, receipt)| (*home, claim(receipt)))
-            .collect()
+    /// The name of the home that proves by this edge how far it is. None: it is not the way to that home, or that home is
+    /// not configured.
+    pub(in crate::home) fn prover(&self, edge: EdgeId, receipt: &Receipt) -> Option<String> {
+        let way = self.others.get(&receipt.home);
+        way.filter(|way| **way == edge)?;
+        self.configured.name(receipt.home)
     }
 
     /// An edge to another home, or from one, is gone.

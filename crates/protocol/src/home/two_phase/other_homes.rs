@@ -53,6 +53,17 @@ impl OtherHomes {
         self.heard.contains_key(name)
     }
 
+    /// The configured homes that have been heard in this life.
+    pub(in crate::home) fn all_heard(&self) -> impl Iterator<Item = HomeId> {
+        self.heard.values().copied().flatten()
+    }
+
+    /// The names of configured homes that have not been heard in this life.
+    pub(in crate::home) fn unheard(&self) -> impl Iterator<Item = &str> {
+        let unheard = self.heard.iter().filter(|(_, heard)| heard.is_none());
+        unheard.map(|(name, _)| name.as_str())
+    }
+
     /// Whether a configured home has not been heard in this life.
     pub(in crate::home) fn is_missing(&self) -> bool {
         self.heard.values().any(Option::is_none)
