@@ -6,6 +6,7 @@
 //! A seed always tells the same story. Whatever fails prints the seed and the
 //! command that tells the story again.
 
+pub mod back;
 pub mod byzantine;
 pub mod campaign;
 mod certificates;
@@ -60,6 +61,17 @@ pub struct Story {
     pub tail: Vec<String>,
     /// What went wrong, if anything did.
     pub result: Checked,
+}
+
+/// Runs the village of a seed whose homes go back.
+pub fn run_back(seed: u64, options: Options) -> Story {
+    let mut story = back::run(seed, options);
+    if let Err(failure) = &mut story.result
+        && failure.checker == back::PANIC
+    {
+        failure.detail = campaign::last_panic();
+    }
+    story
 }
 
 /// Runs the village of a seed.

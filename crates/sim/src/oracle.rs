@@ -39,7 +39,7 @@ impl fmt::Debug for Object {
 }
 
 /// One home's truth.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Oracle {
     /// The last durable position.
     pub end: Position,
@@ -88,7 +88,7 @@ fn newcomer(op: &Op) -> Checked<Option<(Registration, MemberId)>> {
     Ok(Some((registration, record.member)))
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Version {
     position: Position,
     image: Option<Image>,
