@@ -123,18 +123,14 @@ fn await_progress(world: &mut World) -> Checked {
         program.sessions.iter_mut().for_each(|s| s.progress = 0);
     }
     let until = world.now.plus_ms(PROGRESS_MS_MAX);
-    let is_stuck = |program: &program::Program| {
-        let mut sessions = program.sessions.iter();
-        sessions.any(|session| session.progress < PROGRESS_MIN)
-    };
     let all_up = |world: &World| world.nodes.iter().all(|node| node.is_up() || node.is_gone);
-    while !all_up(world) || programs(world).any(|(_, program)| is_stuck(program)) {
+    while !all_up(world) || programs(world).any(|(_, program)| is_stuck(world, program)) {
         demand!(
             world.now < until,
             "liveness",
             "long after all faults these make no progress: {:?}",
             programs(world)
-                .filter(|(_, program)| is_stuck(program))
+                .filter(|(_, program)| is_stuck(world, program))
                 .map(|(name, program)| format!("{name}: {}", program.describe()))
                 .collect::<Vec<_>>()
         );
@@ -143,9 +139,20 @@ fn await_progress(world: &mut World) -> Checked {
     Ok(())
 }
 
+/// Whether a session makes no progress, and does not wait for a transaction that a home holds in doubt.
+fn is_stuck(world: &World, program: &program::Program) -> bool {
+    let mut sessions = program.sessions.iter().enumerate();
+    sessions.any(|(number, session)| {
+        let in_doubt = |id| world.is_in_doubt(id);
+        session.progress < PROGRESS_MIN && !program.waits_for(number).any(in_doubt)
+    })
+}
+
 fn rest(world: &mut World) -> Checked {
     let until = world.now.plus_ms(PROGRESS_MS_MAX);
-    while programs(world).any(|(_, program)| !program.is_at_rest()) {
+    let is_at_rest =
+        |world: &World, program: &program::Program| program.is_at_rest(|id| world.is_in_doubt(id));
+    while programs(world).any(|(_, program)| !is_at_rest(world, program)) {
         demand!(
             world.now < until,
             "liveness",

@@ -60,6 +60,8 @@ struct Waiting {
     sends: u64,
     /// Of a commit: what is to be entered when it has its id.
     commit: Option<Asked>,
+    /// Its id.
+    id: Option<CommitId>,
     /// It has gone on before the outcome.
     is_ahead: bool,
 }
@@ -118,11 +120,23 @@ impl Program {
         }
     }
 
-    /// Whether all have stopped, and no outcome is missing.
-    pub(super) fn is_at_rest(&self) -> bool {
-        let stopped = |session: &Session| matches!(session.state, State::Stopped);
-        let waits = self.requests.values().any(|w| w.commit.is_some());
-        self.sessions.iter().all(stopped) && !waits
+    /// Whether all have stopped, and no outcome is missing but of these commits.
+    pub(super) fn is_at_rest(&self, in_doubt: impl Fn(CommitId) -> bool) -> bool {
+        let stopped = |session: usize| {
+            let is_stopped = matches!(self.sessions[session].state, State::Stopped);
+            is_stopped || self.waits_for(session).any(&in_doubt)
+        };
+        let mut missing = self.requests.values();
+        let is_answered = !missing
+            .any(|waiting| waiting.commit.is_some() && !waiting.id.is_some_and(&in_doubt));
+        (0..self.sessions.len()).all(stopped) && is_answered
+    }
+
+    /// The commits whose outcomes a session waits for.
+    pub(super) fn waits_for(&self, session: usize) -> impl Iterator<Item = CommitId> {
+        let waiting = self.requests.values();
+        let waiting = waiting.filter(move |waiting| waiting.session == session);
+        waiting.filter_map(|waiting| waiting.id)
     }
 
     /// What each session is at.
@@ -142,8 +156,11 @@ pub(super) fn named(world: &mut World, no: NodeNo, request: RequestId, id: Commi
     let Some(program) = &mut world.nodes[no.0].program else {
         return;
     };
-    let waiting = program.requests.get_mut(&request);
-    if let Some(asked) = waiting.and_then(|waiting| waiting.commit.clone()) {
+    let Some(waiting) = program.requests.get_mut(&request) else {
+        return;
+    };
+    waiting.id = Some(id);
+    if let Some(asked) = waiting.commit.clone() {
         world.ledger.asked.insert(id, asked);
     }
 }
@@ -237,6 +254,7 @@ fn grant(
             session: index,
             sends: program.sessions[index].sends,
             commit: asked.clone().filter(|_| is_commit),
+            id: None,
             is_ahead: false,
         };
         program.requests.insert(program.last_request, waiting);

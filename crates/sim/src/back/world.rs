@@ -12,7 +12,7 @@ use crate::options::Options;
 use crate::time::{Agenda, At, Local, NodeNo, Planned};
 use crate::trace::Trace;
 use std::collections::BTreeMap;
-use thorp_model::{EdgeId, HomeId, MemberId, NameId, NodeKind, ReceiptKey, Xoshiro256};
+use thorp_model::{CommitId, EdgeId, HomeId, MemberId, NameId, NodeKind, ReceiptKey, Xoshiro256};
 
 /// The village.
 pub(super) struct World {
@@ -206,6 +206,12 @@ impl World {
             at = self.branch(no).parent;
         }
         false
+    }
+
+    /// Whether a home that was not given up holds a transaction in doubt.
+    pub(super) fn is_in_doubt(&self, id: CommitId) -> bool {
+        let mut finals = self.final_branches().into_values();
+        finals.any(|branch| self.branch(branch).is_in_doubt(id))
     }
 
     /// The other histories of the home of one: also those before it, which may have gone on after it branched from them.
