@@ -49,7 +49,7 @@ impl Plan {
         let mut above = Vec::new();
         for site in 0..sites {
             let below = site > 0 && prng.percent(40);
-            above.push(below.then_some(site - 1));
+            above.push(below.then(|| site - 1));
         }
         let mut members = Vec::new();
         for _ in 0..prng.range(2, 4) {
