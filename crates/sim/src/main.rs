@@ -252,7 +252,13 @@ fn run_many(plan: Plan, jobs: u64, bug: Option<Bug>, keeping: &Keeping) -> ExitC
         .as_deref()
         .map(|path| Checkpoint::open(path, tree));
     let ran = kept.transpose().and_then(|mut kept| {
-        let campaign = shards::run(Villages::Usual, plan, jobs, kept.as_mut(), &mut print_progress)?;
+        let campaign = shards::run(
+            Villages::Usual,
+            plan,
+            jobs,
+            kept.as_mut(),
+            &mut print_progress,
+        )?;
         Ok((campaign, kept.map_or(0, |kept| kept.others())))
     });
     failing(ran.map(|(campaign, others)| tell(Villages::Usual, &campaign, plan, bug, others)))

@@ -13,11 +13,45 @@ fn villages_behave_as_before() {
     assert_eq!(changed, Vec::<u64>::new(), "`make same` says more");
 }
 
+/// Villages whose homes go back in time hold, and what lets their histories mix is noticed.
+fn homes_go_back() {
+    let villages = Villages::GoingBack;
+    let campaign = run_seeds(villages, 1, 40, 2);
+    if let Some(story) = campaign.failed {
+        let command = campaign::command(villages, story.seed, None);
+        panic!("seed {} fails: {:?}\n{command}", story.seed, story.result);
+    }
+    let noticed = [
+        "homes closed by a receipt",
+        "members that forgot",
+        "outcomes: lost",
+    ];
+    assert_eq!(
+        campaign.counts.answers_missing(&noticed),
+        Vec::<&str>::new()
+    );
+    for seed in [3, 12] {
+        assert!(
+            is_deterministic(villages, seed),
+            "seed {seed} tells two stories"
+        );
+    }
+    for bug in [
+        Bug::NobodyForgets,
+        Bug::OtherHistoryIgnored,
+        Bug::MarksNotCompared,
+    ] {
+        let caught = catch(bug, 1, 100, 2);
+        assert!(caught.story.is_some(), "{} is not caught", bug.name());
+    }
+}
+
 /// Planted bugs are for the whole process, so there is one test.
 #[test]
 fn villages_hold_and_planted_bugs_do_not() {
     campaign::keep_panics();
     villages_behave_as_before();
+    homes_go_back();
     let campaign = run_seeds(Villages::Usual, 1, 30, 2);
     if let Some(story) = campaign.failed {
         let command = campaign::command(Villages::Usual, story.seed, None);
@@ -28,7 +62,10 @@ fn villages_hold_and_planted_bugs_do_not() {
     assert!(faults >= 30 * 5);
     assert_eq!(campaign.counts.faults_missing(), Vec::<&str>::new());
     for seed in [3, 12, 40] {
-        assert!(is_deterministic(Villages::Usual, seed), "seed {seed} tells two stories");
+        assert!(
+            is_deterministic(Villages::Usual, seed),
+            "seed {seed} tells two stories"
+        );
     }
     for bug in [Bug::EvictionNotTold, Bug::LateNoticeStrikes, Bug::StepSplit] {
         let caught = catch(bug, 1, 100, 2);

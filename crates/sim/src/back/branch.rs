@@ -5,8 +5,8 @@ use crate::oracle::Oracle;
 use std::collections::{BTreeMap, BTreeSet};
 use thorp_model::records::{self, LogRecord, VoteRecord};
 use thorp_model::{
-    Batch, CommitId, HomeId, Incarnation, LifeId, Mark, Op, Receipt, ReceiptKey,
-    Registration, Table,
+    Batch, CommitId, HomeId, Incarnation, LifeId, Mark, Op, Receipt, ReceiptKey, Registration,
+    Table,
 };
 
 /// A history, by its place in the list of all.

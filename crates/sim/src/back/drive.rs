@@ -9,9 +9,7 @@ use crate::failure::{Checked, Failure, demand};
 use crate::node::Machine;
 use crate::time::{At, Local, NodeNo};
 use std::convert::Infallible;
-use thorp_model::{
-    Action, Down, Event, HomeId, Message, NodeKind, Now, Outbox, StateMachine,
-};
+use thorp_model::{Action, Down, Event, HomeId, Message, NodeKind, Now, Outbox, StateMachine};
 use thorp_protocol::{
     AliveLimits, Home, HomeAction, HomeCommand, HomeConfig, Member, MemberAction, MemberCommand,
     MemberConfig, OtherHistory, Redirector, RedirectorConfig, Response,
@@ -323,7 +321,9 @@ fn start_site(world: &mut World, no: NodeNo) {
 
 fn start_member(world: &mut World, no: NodeNo) {
     let alive = alive(world);
-    let sessions = (0..world.plan.sessions).map(|_| world.prng.fork()).collect();
+    let sessions = (0..world.plan.sessions)
+        .map(|_| world.prng.fork())
+        .collect();
     let node: &mut Node = &mut world.nodes[no.0];
     let config = MemberConfig {
         alive,

@@ -154,7 +154,10 @@ fn stamps_rise(world: &World, branch: BranchNo) -> Checked {
 fn readings(world: &World) -> Checked {
     for reading in &world.ledger.readings {
         for (branch, object, evidence) in &reading.seen {
-            let (since, next) = world.branch(*branch).oracle.stamps_around(*object, *evidence);
+            let (since, next) = world
+                .branch(*branch)
+                .oracle
+                .stamps_around(*object, *evidence);
             demand!(
                 since.is_none_or(|since| since <= reading.stamp)
                     && next.is_none_or(|next| reading.stamp < next),

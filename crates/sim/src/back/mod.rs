@@ -31,10 +31,10 @@ mod truth;
 mod verdicts;
 mod world;
 
+use crate::Story;
 use crate::failure::{Checked, Failure, demand};
 use crate::options::Options;
 use crate::time::{At, Local, NodeNo, Planned};
-use crate::Story;
 use drive::Given;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use thorp_protocol::{HomeCommand, MemberCommand};
@@ -119,7 +119,11 @@ fn programs(world: &World) -> impl Iterator<Item = (&str, &program::Program)> {
 }
 
 fn await_progress(world: &mut World) -> Checked {
-    for program in world.nodes.iter_mut().filter_map(|node| node.program.as_mut()) {
+    for program in world
+        .nodes
+        .iter_mut()
+        .filter_map(|node| node.program.as_mut())
+    {
         program.sessions.iter_mut().for_each(|s| s.progress = 0);
     }
     let until = world.now.plus_ms(PROGRESS_MS_MAX);

@@ -17,8 +17,7 @@ const NEAR_US: u64 = 200;
 
 /// A child tries to connect to a parent.
 pub(super) fn dial(world: &mut World, child: NodeNo, parent: NodeNo) {
-    let connected =
-        |edge: &Edge| edge.child == child && edge.parent == parent && !edge.down.closed;
+    let connected = |edge: &Edge| edge.child == child && edge.parent == parent && !edge.down.closed;
     let is_wanted = world.nodes[child.0].parents.contains(&parent);
     if !is_wanted || world.edges.values().any(connected) {
         return;
@@ -80,7 +79,9 @@ pub(super) fn send(world: &mut World, from: NodeNo, id: EdgeId, message: Message
     let Some(edge) = world.edges.get_mut(&id) else {
         return Ok(());
     };
-    let at = edge.lane(own.other()).send(arrives, Item::Message(message, None));
+    let at = edge
+        .lane(own.other())
+        .send(arrives, Item::Message(message, None));
     plan_arrival(world, id, own.other(), at);
     Ok(())
 }

@@ -127,8 +127,8 @@ impl Program {
             is_stopped || self.waits_for(session).any(&in_doubt)
         };
         let mut missing = self.requests.values();
-        let is_answered = !missing
-            .any(|waiting| waiting.commit.is_some() && !waiting.id.is_some_and(&in_doubt));
+        let is_answered =
+            !missing.any(|waiting| waiting.commit.is_some() && !waiting.id.is_some_and(&in_doubt));
         (0..self.sessions.len()).all(stopped) && is_answered
     }
 

@@ -77,7 +77,10 @@ fn commit(world: &World, home: HomeId) -> CommitRequest {
             generation: thorp_model::Generation(1),
             value: NewValue::Inline(Vec::from(*b"first").into()),
         };
-        pages.entry(object.page).or_default().push((object.slot, op));
+        pages
+            .entry(object.page)
+            .or_default()
+            .push((object.slot, op));
     }
     let writes = pages.into_iter();
     let writes = writes.map(|(page, slots)| PageWrites { page, slots });

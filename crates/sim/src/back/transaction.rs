@@ -100,12 +100,7 @@ impl Transaction {
 }
 
 /// What is written to an object that was seen so. No two values are the same.
-fn op(
-    seen: &Object,
-    act: Act,
-    incarnation: Incarnation,
-    prng: &mut Xoshiro256,
-) -> Option<WriteOp> {
+fn op(seen: &Object, act: Act, incarnation: Incarnation, prng: &mut Xoshiro256) -> Option<WriteOp> {
     let value = NewValue::Inline(prng.bits().to_be_bytes().to_vec().into());
     let generation = seen.generation;
     match (act, seen.value.is_some()) {

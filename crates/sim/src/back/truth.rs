@@ -7,7 +7,9 @@ use crate::checks::validity::check_image;
 use crate::failure::{Checked, Failure, demand};
 use crate::time::NodeNo;
 use thorp_model::records::LogRecord;
-use thorp_model::{Batch, CommitId, Content, HomeId, Image, Outcome, PageId, Position, Refusal, Slot};
+use thorp_model::{
+    Batch, CommitId, Content, HomeId, Image, Outcome, PageId, Position, Refusal, Slot,
+};
 
 /// Batches have become durable in a history.
 pub(super) fn durable(world: &mut World, branch: BranchNo, batches: &[Batch]) -> Checked {
@@ -131,7 +133,10 @@ fn refused(world: &World, branch: BranchNo, id: CommitId) -> Checked {
         let nodes = world.nodes_of(*home);
         let followed: Vec<BranchNo> = nodes.iter().filter_map(|no| world.branch_of(*no)).collect();
         let is_open = followed.iter().all(|no| !world.branch(*no).knows(id));
-        let incarnation = followed.iter().map(|no| world.branch(*no).incarnation).min();
+        let incarnation = followed
+            .iter()
+            .map(|no| world.branch(*no).incarnation)
+            .min();
         let lost = world.branches.iter().find(|history| {
             history.home == *home
                 && history.oracle.commits.contains_key(&id)
@@ -241,7 +246,13 @@ pub(super) fn holds(world: &World, no: NodeNo) -> Checked {
             check_image(oracle, &node.name, page, &image, position)?;
         }
         for (page, image) in machine.shown(home) {
-            shown(world, no, (home, page), &image, &oracle.image(page, position))?;
+            shown(
+                world,
+                no,
+                (home, page),
+                &image,
+                &oracle.image(page, position),
+            )?;
         }
     }
     Ok(())
@@ -269,8 +280,7 @@ fn shown(
         let at = (home, thorp_model::ObjectId { page, slot });
         let open = world.ledger.asked.iter().filter(|(id, asked)| {
             let told = world.ledger.told.get(id);
-            let is_refused =
-                told.is_some_and(|told| matches!(told.outcome, Outcome::Refused(_)));
+            let is_refused = told.is_some_and(|told| matches!(told.outcome, Outcome::Refused(_)));
             asked.process == process && !is_refused
         });
         let mut written = open.filter(|(_, asked)| {

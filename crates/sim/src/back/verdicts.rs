@@ -27,7 +27,10 @@ fn branch_of(world: &World, from: NodeNo, home: HomeId) -> Checked<BranchNo> {
         false => world.streams.followed(from, home),
     };
     branch.ok_or_else(|| {
-        let detail = format!("{} begins a stream of home {home}, which it has not", node.name);
+        let detail = format!(
+            "{} begins a stream of home {home}, which it has not",
+            node.name
+        );
         Failure::new("verdicts", detail)
     })
 }
