@@ -6,7 +6,7 @@
 //! A seed always tells the same story. Whatever fails prints the seed and the
 //! command that tells the story again.
 
-pub mod back;
+mod back;
 pub mod byzantine;
 pub mod campaign;
 mod certificates;
@@ -39,6 +39,7 @@ pub mod turn;
 pub mod village;
 pub mod world;
 
+pub use back::EVERYTHING as EVERYTHING_OF_GOING_BACK;
 pub use certificates::Authority;
 pub use options::Options;
 pub use trace::Mode;

@@ -7,7 +7,6 @@ use std::time::Instant;
 use std::{fs, io};
 use thorp_model::planted;
 use thorp_model::planted::Bug;
-use thorp_sim::back;
 use thorp_sim::campaign::{self, Catch, Villages};
 use thorp_sim::checkpoint::Checkpoint;
 use thorp_sim::counts::Counts;
@@ -351,7 +350,7 @@ fn print_missing(villages: Villages, counts: &Counts) -> ExitCode {
     let seeds = counts.seeds;
     let missing = match villages {
         Villages::Usual => counts.missing(),
-        Villages::GoingBack => counts.answers_missing(back::EVERYTHING),
+        Villages::GoingBack => counts.answers_missing(thorp_sim::EVERYTHING_OF_GOING_BACK),
     };
     if seeds < SEEDS_FOR_ALL || missing.is_empty() {
         return ExitCode::SUCCESS;

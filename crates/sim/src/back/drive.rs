@@ -3,7 +3,7 @@
 use super::network;
 use super::node::Node;
 use super::world::World;
-use super::{disks, program, truth};
+use super::{disks, program, sessions, truth};
 use crate::Authority;
 use crate::failure::{Checked, Failure, demand};
 use crate::node::Machine;
@@ -172,12 +172,12 @@ fn act_of_member(world: &mut World, no: NodeNo, action: MemberAction) -> Checked
                 program.cache.publish(&publish);
             }
         }
-        MemberAction::Named(request, id) => program::named(world, no, request, id),
+        MemberAction::Named(request, id) => sessions::named(world, no, request, id),
         MemberAction::Respond(request, response) => {
             if let Response::Outcome(id, outcome, _) = &response {
                 truth::told(world, no, *id, outcome)?;
             }
-            program::answered(world, no, request, response);
+            sessions::answered(world, no, request, response);
         }
         MemberAction::StreamBegan {
             home, incarnation, ..

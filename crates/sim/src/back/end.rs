@@ -119,7 +119,8 @@ fn agree(world: &World, finals: &Finals, id: CommitId, asked: &Asked) -> Checked
     Ok(())
 }
 
-/// Whoever comes after another one at an object of a history has a higher stamp: so the orders of all homes fit into one.
+/// Whoever comes after another one at an object of a history has no lower stamp: so the orders of all homes fit into one. Two
+/// histories of a home may have given one stamp, and another home may have met both.
 fn stamps_rise(world: &World, branch: BranchNo) -> Checked {
     let history = world.branch(branch);
     let mut commits: Vec<_> = history.oracle.commits.iter().collect();
@@ -136,7 +137,7 @@ fn stamps_rise(world: &World, branch: BranchNo) -> Checked {
             let writes = asked.content.written.contains_key(&(history.home, *object));
             let readers = read.get(object).copied().unwrap_or_default();
             demand!(
-                before < *stamp && (!writes || readers < *stamp),
+                before <= *stamp && (!writes || readers <= *stamp),
                 "serializability",
                 "{id:?} at {position} of {branch:?} has stamp {stamp:?}; {object} was written at \
                  {before:?}, and read at {readers:?}"

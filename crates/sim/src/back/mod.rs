@@ -24,6 +24,7 @@ mod network;
 mod node;
 mod plan;
 mod program;
+mod sessions;
 mod setup;
 mod streams;
 mod transaction;
@@ -41,7 +42,7 @@ use thorp_protocol::{HomeCommand, MemberCommand};
 use world::World;
 
 /// What is wrong when a machine panics. The campaign knows what was said then.
-pub const PANIC: &str = "panic";
+pub(crate) const PANIC: &str = "panic";
 
 /// Transactions that each session has to end well, once the village is healed.
 const PROGRESS_MIN: u64 = 3;
@@ -71,7 +72,7 @@ pub const EVERYTHING: &[&str] = &[
 ];
 
 /// Runs the village of a seed.
-pub fn run(seed: u64, options: Options) -> Story {
+pub(crate) fn run(seed: u64, options: Options) -> Story {
     let mut world = World::new(seed, options);
     world.trace.line(|| format!("seed {seed}"));
     let result = catch_unwind(AssertUnwindSafe(|| tell(&mut world)));
@@ -228,7 +229,7 @@ fn happen(world: &mut World, no: NodeNo, local: Local) -> Checked {
             drive::handle(world, no, Given::Home(HomeCommand::Loaded { page, result }))
         }
         Local::Step { session, wait } => {
-            for (id, request) in program::step(world, no, session, wait)? {
+            for (id, request) in sessions::step(world, no, session, wait)? {
                 let command = MemberCommand::Request { id, request };
                 drive::handle(world, no, Given::Member(command))?;
             }

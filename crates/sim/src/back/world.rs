@@ -9,6 +9,7 @@ use crate::counts::Counts;
 use crate::disk::Disk;
 use crate::link::Edge;
 use crate::options::Options;
+use crate::oracle::Oracle;
 use crate::time::{Agenda, At, Local, NodeNo, Planned};
 use crate::trace::Trace;
 use std::collections::BTreeMap;
@@ -128,9 +129,14 @@ impl World {
         no
     }
 
-    /// A history begins.
+    /// A history begins. From the second one of a home on, other homes may meet one stamp twice.
     pub(super) fn add_branch(&mut self, branch: Branch) -> BranchNo {
+        let is_first = branch.parent.is_none();
         self.branches.push(branch);
+        if !is_first {
+            let oracles = self.branches.iter_mut().map(|branch| &mut branch.oracle);
+            oracles.for_each(Oracle::let_stamps_repeat);
+        }
         BranchNo(self.branches.len() - 1)
     }
 
