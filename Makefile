@@ -26,7 +26,7 @@ FAILOVER ?=
 BUILT = $(or $(CARGO_TARGET_DIR),target)
 SKIPPED = $(abspath $(BUILT))/skipped.txt
 
-.PHONY: help build demo demo-rights test lint floors tla tla-deep unit kill trace histories identities rights-elsewhere sim same campaign bugs fuzz tls bench failover lab scale ocean planning clean
+.PHONY: help build demo demo-rights test lint floors tla tla-deep unit kill trace histories identities rights-elsewhere sim same back campaign bugs fuzz tls bench failover lab scale ocean planning clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -113,6 +113,9 @@ sim: ## The simulator: make sim SEEDS=20000 FIRST=1
 
 same: ## Whether the simulator does on seeds 1 to 2,000 what it did before: for changes that only move code
 	$(CARGO) run --profile sim -p thorp-sim -- same --jobs $(JOBS)
+
+back: ## Villages whose homes go back in time (rule R9): make back SEEDS=20000 FIRST=1
+	$(CARGO) run --profile sim -p thorp-sim -- back --first $(FIRST) --seeds $(SEEDS) --jobs $(JOBS)
 
 campaign: ## A long one, kept in target/: goes on where it stopped: make campaign SEEDS=100000 SHARD=1/1
 	@tree=$$(scripts/simulated_tree.sh) || exit 1; mkdir -p target; \

@@ -55,6 +55,11 @@ impl Digest {
         self.value(&(kind, at.0, number));
     }
 
+    /// A number, of something that no machine does.
+    pub fn number(&mut self, number: u64) {
+        self.value(&number);
+    }
+
     /// A node's machine takes an event. What a message carries was hashed when it was sent.
     pub fn event<C: Digested>(&mut self, at: At, no: NodeNo, event: &Event<C>) {
         self.value(&(at.0, no.0));

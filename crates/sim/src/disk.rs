@@ -81,6 +81,17 @@ impl Disk {
         self.history.closed.is_some()
     }
 
+    /// Its home starts without proof that it continues the newest history: it is closed.
+    pub fn lose_proof(&mut self) {
+        self.history.closed.get_or_insert(Closed::OtherOrigin);
+    }
+
+    /// An operator opens it as a copy for a test: what it proves, it proves to itself alone.
+    pub fn open_apart(&mut self, key: ReceiptKey) -> Result<(), StorageError> {
+        self.history.key = key;
+        self.reopen()
+    }
+
     /// An operator opens it, as one that goes on from an older state.
     pub fn reopen(&mut self) -> Result<(), StorageError> {
         let met = self.met.take();

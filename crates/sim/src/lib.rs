@@ -6,6 +6,7 @@
 //! A seed always tells the same story. Whatever fails prints the seed and the
 //! command that tells the story again.
 
+mod back;
 pub mod byzantine;
 pub mod campaign;
 mod certificates;
@@ -38,6 +39,7 @@ pub mod turn;
 pub mod village;
 pub mod world;
 
+pub use back::EVERYTHING as EVERYTHING_OF_GOING_BACK;
 pub use certificates::Authority;
 pub use options::Options;
 pub use trace::Mode;
@@ -60,6 +62,17 @@ pub struct Story {
     pub tail: Vec<String>,
     /// What went wrong, if anything did.
     pub result: Checked,
+}
+
+/// Runs the village of a seed whose homes go back.
+pub fn run_back(seed: u64, options: Options) -> Story {
+    let mut story = back::run(seed, options);
+    if let Err(failure) = &mut story.result
+        && failure.checker == back::PANIC
+    {
+        failure.detail = campaign::last_panic();
+    }
+    story
 }
 
 /// Runs the village of a seed.

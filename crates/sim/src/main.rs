@@ -7,7 +7,7 @@ use std::time::Instant;
 use std::{fs, io};
 use thorp_model::planted;
 use thorp_model::planted::Bug;
-use thorp_sim::campaign::{self, Catch};
+use thorp_sim::campaign::{self, Catch, Villages};
 use thorp_sim::checkpoint::Checkpoint;
 use thorp_sim::counts::Counts;
 use thorp_sim::sameness::{self, Digests};
@@ -45,6 +45,27 @@ enum What {
         bug: Option<String>,
         #[command(flatten)]
         keeping: Keeping,
+    },
+    /// Run villages whose homes go back in time.
+    Back {
+        /// Only this seed.
+        #[arg(long)]
+        seed: Option<u64>,
+        /// The seed with which to begin.
+        #[arg(long, default_value_t = 1)]
+        first: u64,
+        /// How many seeds.
+        #[arg(long, default_value_t = 100)]
+        seeds: u64,
+        /// Threads.
+        #[arg(long, default_value_t = 1)]
+        jobs: u64,
+        /// Print every event of the one seed.
+        #[arg(long)]
+        trace: bool,
+        /// Plant a bug.
+        #[arg(long)]
+        bug: Option<String>,
     },
     /// Add up what several files keep, and tell what is missing.
     Sum {
@@ -127,8 +148,25 @@ fn main() -> ExitCode {
             };
             planted::plant(bug);
             match seed {
-                Some(seed) => run_one(seed, trace, bug),
+                Some(seed) => run_one(Villages::Usual, seed, trace, bug),
                 None => run_many(Plan::new(first, seeds, keeping.shard), jobs, bug, &keeping),
+            }
+        }
+        What::Back {
+            seed,
+            first,
+            seeds,
+            jobs,
+            trace,
+            bug,
+        } => {
+            let Ok(bug) = find(bug.as_deref()) else {
+                return ExitCode::from(2);
+            };
+            planted::plant(bug);
+            match seed {
+                Some(seed) => run_one(Villages::GoingBack, seed, trace, bug),
+                None => run_back(Plan::new(first, seeds, Shard::default()), jobs, bug),
             }
         }
         What::Sum {
@@ -178,9 +216,9 @@ fn find(name: Option<&str>) -> Result<Option<Bug>, ()> {
     bug.map(Some).ok_or(())
 }
 
-fn run_one(seed: u64, trace: bool, bug: Option<Bug>) -> ExitCode {
+fn run_one(villages: Villages, seed: u64, trace: bool, bug: Option<Bug>) -> ExitCode {
     let mode = if trace { Mode::Print } else { Mode::Keep };
-    let story = thorp_sim::run(seed, Options { trace: mode });
+    let story = villages.run(seed, Options { trace: mode });
     match &story.result {
         Ok(()) => {
             print!("{}", story.counts);
@@ -194,10 +232,16 @@ fn run_one(seed: u64, trace: bool, bug: Option<Bug>) -> ExitCode {
             if !trace {
                 story.tail.iter().for_each(|line| println!("{line}"));
             }
-            print_failure(&story, bug);
+            print_failure(villages, &story, bug);
             ExitCode::FAILURE
         }
     }
+}
+
+fn run_back(plan: Plan, jobs: u64, bug: Option<Bug>) -> ExitCode {
+    let villages = Villages::GoingBack;
+    let ran = shards::run(villages, plan, jobs, None, &mut print_progress);
+    failing(ran.map(|ran| tell(villages, &ran, plan, bug, 0)))
 }
 
 fn run_many(plan: Plan, jobs: u64, bug: Option<Bug>, keeping: &Keeping) -> ExitCode {
@@ -207,10 +251,16 @@ fn run_many(plan: Plan, jobs: u64, bug: Option<Bug>, keeping: &Keeping) -> ExitC
         .as_deref()
         .map(|path| Checkpoint::open(path, tree));
     let ran = kept.transpose().and_then(|mut kept| {
-        let campaign = shards::run(plan, jobs, kept.as_mut(), &mut print_progress)?;
+        let campaign = shards::run(
+            Villages::Usual,
+            plan,
+            jobs,
+            kept.as_mut(),
+            &mut print_progress,
+        )?;
         Ok((campaign, kept.map_or(0, |kept| kept.others())))
     });
-    failing(ran.map(|(campaign, others)| tell(&campaign, plan, bug, others)))
+    failing(ran.map(|(campaign, others)| tell(Villages::Usual, &campaign, plan, bug, others)))
 }
 
 fn print_progress(progress: &Progress) {
@@ -229,7 +279,13 @@ fn failing(code: io::Result<ExitCode>) -> ExitCode {
     })
 }
 
-fn tell(campaign: &Ran, plan: Plan, bug: Option<Bug>, others: usize) -> ExitCode {
+fn tell(
+    villages: Villages,
+    campaign: &Ran,
+    plan: Plan,
+    bug: Option<Bug>,
+    others: usize,
+) -> ExitCode {
     print!("{}", campaign.counts);
     println!("time: {:.1} s", campaign.seconds);
     if others > 0 {
@@ -237,11 +293,11 @@ fn tell(campaign: &Ran, plan: Plan, bug: Option<Bug>, others: usize) -> ExitCode
     }
     let Some(failed) = &campaign.failed else {
         println!("all {} seeds {plan} hold", campaign.counts.seeds);
-        return print_missing(&campaign.counts, campaign.counts.seeds);
+        return print_missing(villages, &campaign.counts);
     };
-    let again = campaign::retell(failed.seed);
+    let again = campaign::retell(villages, failed.seed);
     again.tail.iter().for_each(|line| println!("{line}"));
-    print_failure(failed, bug);
+    print_failure(villages, failed, bug);
     if again.result != failed.result {
         println!("told again, the seed ends otherwise: {:?}", again.result);
     }
@@ -269,7 +325,7 @@ fn sum(files: &[PathBuf], tree: &str, plan: Plan) -> io::Result<ExitCode> {
         seconds: kept.seconds(),
         failed: None,
     };
-    Ok(tell(&campaign, plan, None, kept.others()))
+    Ok(tell(Villages::Usual, &campaign, plan, None, kept.others()))
 }
 
 /// Whether the file has these digests.
@@ -290,8 +346,12 @@ fn compare(file: &Path, now: &Digests) -> io::Result<ExitCode> {
 }
 
 /// A large campaign has to see everything that can happen: what it never saw is not tried.
-fn print_missing(counts: &Counts, seeds: u64) -> ExitCode {
-    let missing = counts.missing();
+fn print_missing(villages: Villages, counts: &Counts) -> ExitCode {
+    let seeds = counts.seeds;
+    let missing = match villages {
+        Villages::Usual => counts.missing(),
+        Villages::GoingBack => counts.answers_missing(thorp_sim::EVERYTHING_OF_GOING_BACK),
+    };
     if seeds < SEEDS_FOR_ALL || missing.is_empty() {
         return ExitCode::SUCCESS;
     }
@@ -302,10 +362,10 @@ fn print_missing(counts: &Counts, seeds: u64) -> ExitCode {
 /// Seeds in which everything has to be seen.
 const SEEDS_FOR_ALL: u64 = 1_000;
 
-fn print_failure(story: &Story, bug: Option<Bug>) {
+fn print_failure(villages: Villages, story: &Story, bug: Option<Bug>) {
     if let Err(failure) = &story.result {
         println!("seed {} fails: {failure}", story.seed);
-        println!("{}", campaign::command(story.seed, bug));
+        println!("{}", campaign::command(villages, story.seed, bug));
     }
 }
 
@@ -327,7 +387,11 @@ fn print_failure(story: &Story, bug: Option<Bug>) {
 /// own on a full disk for long.
 /// `AnybodySettles`, `SettlementNotLogged` and `SettledStaysShown` need an operator that ends a vote in doubt. No operator of
 /// a village does: what an operator ends may be right at one home only, and the checkers demand that it is right at all.
-/// `ReceiptsForgotten` and `JointsForgotten` need a disk that goes back. No disk of a village does.
+/// `ReceiptsForgotten` and `JointsForgotten` need homes that go back: one more that restarts before anybody shows a receipt,
+/// and an operator that lists what is lost. `LifeNotDurable` needs two lives with one number, `AnybodyConfirms` and
+/// `ConfirmedTwice` an operator that opens a running home. Villages whose homes go back have none of these.
+/// `AnswersNotVouched` needs a commit that is acknowledged and lost between two heartbeats, `LostIsNo` a decision that one of
+/// two homes hears, which then goes back to before it: a few hundred villages whose homes go back drew neither.
 /// The bugs of shares let one name take what others may have (rule R7): nothing that a program reads is wrong then, and no
 /// table is longer than it may be.
 const STORIES_ONLY: &[Bug] = &[
@@ -350,8 +414,13 @@ const STORIES_ONLY: &[Bug] = &[
     Bug::AnybodySettles,
     Bug::SettlementNotLogged,
     Bug::SettledStaysShown,
+    Bug::LifeNotDurable,
+    Bug::AnybodyConfirms,
+    Bug::ConfirmedTwice,
     Bug::ReceiptsForgotten,
     Bug::JointsForgotten,
+    Bug::AnswersNotVouched,
+    Bug::LostIsNo,
     Bug::SegmentsNotShared,
     Bug::SpaceNotShared,
     Bug::NumbersNotShared,

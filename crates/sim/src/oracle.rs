@@ -39,7 +39,7 @@ impl fmt::Debug for Object {
 }
 
 /// One home's truth.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Oracle {
     /// The last durable position.
     pub end: Position,
@@ -58,6 +58,8 @@ pub struct Oracle {
     removed: BTreeSet<SegmentId>,
     /// The stamps of all commits.
     given: BTreeSet<Stamp>,
+    /// Two histories of another home may have given one stamp.
+    stamps_repeat: bool,
     /// Positions whose stamps are not above all before them.
     behind: BTreeSet<Position>,
     /// The stamp of each position.
@@ -88,7 +90,7 @@ fn newcomer(op: &Op) -> Checked<Option<(Registration, MemberId)>> {
     Ok(Some((registration, record.member)))
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Version {
     position: Position,
     image: Option<Image>,
@@ -265,6 +267,11 @@ impl Oracle {
         self.behind.contains(&position)
     }
 
+    /// From now on two commits over several homes may have one stamp: another home goes back, or runs twice.
+    pub fn let_stamps_repeat(&mut self) {
+        self.stamps_repeat = true;
+    }
+
     /// The lowest stamp of a commit above a position, if there is one: those of
     /// transactions over several homes are not in the order of positions (rule 10).
     pub fn stamp_after(&self, position: Position) -> Option<Stamp> {
@@ -284,7 +291,7 @@ impl Oracle {
             self.behind.insert(position);
         }
         demand!(
-            self.given.insert(record.stamp),
+            self.given.insert(record.stamp) || self.stamps_repeat,
             "stamps",
             "position {position} has stamp {:?}, which another one has",
             record.stamp
