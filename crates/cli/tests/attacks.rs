@@ -365,31 +365,33 @@ fn counter(member: &Member, path: &str) -> Reference {
     made.unwrap()
 }
 
-/// Rule R9: a claim that the site cannot judge goes up. So many wait for the home's word, of all children together; a member may
-/// ask, too, although it has nobody below it. A child whose claim finds no place hears nothing of it, ever.
+/// Rule R9: a claim that a site cannot judge goes up. So many wait for the home's word, of all children together. A member asked,
+/// too, although it has nobody below it, and took all places. A child whose claim found none heard nothing, ever.
 #[test]
-#[ignore = "finding: a member takes all places for claims at a site, and the streams of others never begin"]
-fn claims_of_one_member_keep_no_stream_of_others_from_beginning() {
+fn claims_of_others_keep_no_stream_from_beginning() {
     let mut place = Place::new("");
+    invite(
+        place.dir.path(),
+        place.home.as_ref().unwrap(),
+        "evil",
+        "site",
+    );
     let anna = Attacker::at(&place.dir.path().join("anna").display().to_string());
-    let (claim, home) = {
-        let (mut edge, begin) = arrive(&anna, &place.site_via, 1, Vec::new());
-        let receipt = begin.receipt;
-        edge.send(&Message::Alive);
-        assert!(
-            edge.receive_within(Duration::from_millis(1))
-                .is_none_or(|heard| heard.is_some())
-        );
-        let claim = Claim {
-            receipt,
-            position: begin.position,
-            clock: receipt.point.clock,
-        };
-        (claim, begin.home)
+    let (edge, begin) = arrive(&anna, &place.site_via, 1, Vec::new());
+    drop(edge);
+    let home = begin.home;
+    let claim = Claim {
+        receipt: begin.receipt,
+        position: begin.position,
+        clock: begin.receipt.point.clock,
     };
     // She is away while the home starts again: she claims what it was.
     place.restart_home();
-    let mallory = intrude(place.dir.path(), "mallory", &place.site_via);
+    let mut flood = Vec::new();
+    for (name, random) in [("mallory", 1), ("evil", 2), ("evil", 3)] {
+        let who = Attacker::at(&place.dir.path().join(name).display().to_string());
+        flood.push(arrive(&who, &place.site_via, random, Vec::new()));
+    }
     // The way to the home is slow for a while, or the home is busy.
     place.signal("STOP");
     let made_up = Claim {
@@ -397,12 +399,18 @@ fn claims_of_one_member_keep_no_stream_of_others_from_beginning() {
         position: Position(0),
         clock: 0,
     };
-    for question in 0..CLAIMS_PASSED_MAX as u64 {
-        mallory.send(Up::Judge(message::Judge {
-            epoch: mallory.epoch,
-            question,
-            claim: made_up,
-        }));
+    for (edge, begin) in &flood {
+        let (epoch, claim) = (begin.epoch, made_up);
+        let asks = |question| {
+            let judge = message::Judge {
+                epoch,
+                question,
+                claim,
+            };
+            edge.tries_to_send(&Message::Up(Up::Judge(judge)))
+        };
+        // Those that are cut off have no more to say.
+        let _ = (0..CLAIMS_PASSED_MAX as u64).all(asks);
     }
     // The site has all of them before she comes again.
     thread::sleep(Duration::from_secs(8));
@@ -411,19 +419,8 @@ fn claims_of_one_member_keep_no_stream_of_others_from_beginning() {
     back.send(&Message::Claims(vec![(home, claim)]));
     thread::sleep(Duration::from_secs(1));
     place.signal("CONT");
-    // Mallory has her answers and goes. A member that comes new is served.
-    let (mut mallory, mut answers) = (mallory, 0);
-    while let Some(Some(message)) = mallory.edge.receive_within(Duration::from_millis(900)) {
-        answers += usize::from(matches!(message, Message::Down(Down::Judged(_))));
-        if answers % 1_000 == 0 {
-            mallory.edge.send(&Message::Alive);
-            back.send(&Message::Alive);
-        }
-        if answers == CLAIMS_PASSED_MAX {
-            break;
-        }
-    }
-    drop(mallory);
+    // They go. A member that comes new is served.
+    drop(flood);
     let bert = join(place.dir.path(), "bert", &place.site_via);
     let berts = counter(&bert, "thorp://alps/bert");
     assert!(add_one(&bert, &berts).is_ok());
@@ -435,7 +432,7 @@ fn claims_of_one_member_keep_no_stream_of_others_from_beginning() {
     }
     assert!(
         has_begun,
-        "her stream has not begun {:?} after the last of {answers} claims was judged",
+        "her stream has not begun {:?} after a new one of somebody else",
         begun.elapsed()
     );
 }
@@ -595,6 +592,59 @@ fn site(
     (site, via)
 }
 
+/// Rule R8: a record names the site that reported it. A site passes on what a site below it says, and the record has its own
+/// name.
+#[test]
+#[ignore = "finding: a site makes up denials that the audit says an honest site above it has reported"]
+fn a_site_makes_up_no_denials_in_the_name_of_another() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let home = thorp().home(dir);
+    for (name, role) in [("evil", "site"), ("olga", "operator")] {
+        invite(dir, &home, name, role);
+    }
+    let above = ("alps", &*home.via);
+    let (_valley, via) = site(dir, &home, "valley", above, &[]);
+    let olga = dir.join("olga").display().to_string();
+    let evil = Intruder::enter_as_site(&dir.join("evil").display().to_string(), &via);
+    evil.send(Up::Denied(message::Denied {
+        home: evil.home,
+        name: String::from("anna"),
+        segment: SegmentId(1),
+        count: 1_000,
+    }));
+    eventually("it is in the audit", || {
+        printed(&home, &olga).contains("anna")
+    });
+    let text = printed(&home, &olga);
+    assert!(!has_line(&text, &["anna", "valley"]), "{text}");
+}
+
+/// Rule R5: a segment that a name may not read is to it as one that is not there. Who wants to make it learns the difference.
+#[test]
+#[ignore = "finding: who asks to make a segment learns whether a hidden one has that path"]
+fn who_makes_segments_learns_no_hidden_paths() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = thorp().home(dir.path());
+    for name in ["anna", "mallory"] {
+        invite(dir.path(), &home, name, "member");
+    }
+    let anna = join(dir.path(), "anna", &home.via);
+    let plans = anna.create("thorp://alps/plans/merger").unwrap();
+    plans.revoke(&Subject::Members).unwrap();
+    let mut mallory = intrude(dir.path(), "mallory", &home.via);
+    let mut is_refused = |path: &str| {
+        let (path, create) = (path.to_owned(), true);
+        let told = mallory.call(CallRequest::Open { path, create });
+        matches!(&told, Down::CallResult(answer) if answer.result.is_err())
+    };
+    let (hidden, absent) = (is_refused("plans/merger"), is_refused("plans/sale"));
+    assert_eq!(
+        hidden, absent,
+        "whether a hidden path and an absent one are refused"
+    );
+}
+
 /// A process of a name comes, with an id of its own, and claims this.
 fn arrive(
     attacker: &Attacker,
@@ -698,7 +748,6 @@ fn refused_commits_of_one_name_leave_space_to_others() {
 
 /// A site says whom it has denied something: any text. An operator reads it in a terminal, line by line.
 #[test]
-#[ignore = "finding: a site puts lines and commands of the terminal into what `thorp audit` prints"]
 fn a_site_makes_up_no_lines_of_the_audit() {
     let dir = tempfile::tempdir().unwrap();
     let home = thorp().home(dir.path());

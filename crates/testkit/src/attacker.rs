@@ -132,6 +132,12 @@ impl AttackerEdge {
         self.send_bytes(codec::encode(message).unwrap());
     }
 
+    /// The same, unless the other end has hung up.
+    pub fn tries_to_send(&self, message: &Message) -> bool {
+        let frame = codec::encode(message).unwrap();
+        self.sender.try_send(frame).is_ok()
+    }
+
     /// Sends a frame that may be no message.
     pub fn send_bytes(&self, frame: Vec<u8>) {
         self.sender.try_send(frame).unwrap();

@@ -287,7 +287,10 @@ impl Redirector {
             }
             (Up::Denied(_), Some(_)) => {}
             (Up::Judge(judge), Some(proxy)) => {
-                if !proxy.judge(edge, &judge, outbox) {
+                let site = child.node.name();
+                if child.kind != NodeKind::Redirector {
+                    cut_off(edge, "it passes a claim up, and has nobody below it", outbox);
+                } else if !proxy.judge((edge, site), &judge, outbox) {
                     cut_off(edge, "it passes more claims up than may wait", outbox);
                 }
             }
@@ -382,7 +385,7 @@ impl Redirector {
                     proxy.begin_child(now, edge, peer, verdict, outbox);
                 }
             }
-            Some(Passed::OfSite(edge, question)) => {
+            Some(Passed::OfSite(edge, _, question)) => {
                 let judged = message::Judged {
                     home,
                     question,

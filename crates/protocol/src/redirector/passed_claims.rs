@@ -1,29 +1,35 @@
 //! Claims of nodes below that a redirector cannot judge: they go up (rule R9).
 
+use crate::edge::shares::Shares;
 use crate::edge::upstream::Upstream;
 use crate::redirector::Outbox;
 use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 use thorp_model::limits::CLAIMS_PASSED_MAX;
-use thorp_model::{Claim, EdgeId, Note, Up, message};
+use thorp_model::{Claim, EdgeId, NameId, Note, Up, message};
 
 /// Whose claim was passed up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Passed {
     /// A child's own: its stream begins with the verdict.
     OfChild(EdgeId),
-    /// One that a site below passed up under this question.
-    OfSite(EdgeId, u64),
+    /// One that the site of this name below passed up, under this question.
+    OfSite(EdgeId, NameId, u64),
 }
 
-/// The claims of one home that wait for the home's word, at most [`CLAIMS_PASSED_MAX`]. They end with the stream.
+/// The claims of one home that wait for the home's word. They end with the stream.
+///
+/// Those that sites have passed up are at most [`CLAIMS_PASSED_MAX`], and no site's name has more of them than it leaves free
+/// (record 0009). A child has one of its own, and there is always a place for that: its stream waits for it.
 #[derive(Debug, Default)]
 pub(super) struct PassedClaims {
     last: u64,
     waiting: BTreeMap<u64, Passed>,
+    of_sites: Shares<NameId>,
 }
 
 impl PassedClaims {
-    /// Passes a claim up. False: as many wait as may.
+    /// Passes a claim up. False: it is one of a site that has as many waiting as it may.
     pub(super) fn pass<W>(
         &mut self,
         up: &Upstream<W>,
@@ -31,8 +37,12 @@ impl PassedClaims {
         claim: Claim,
         outbox: &mut Outbox,
     ) -> bool {
-        if self.waiting.len() >= CLAIMS_PASSED_MAX {
-            return false;
+        if let Passed::OfSite(_, site, _) = whose {
+            let limits = (CLAIMS_PASSED_MAX as u64, u64::MAX);
+            if !self.of_sites.allows(site, 1, limits) {
+                return false;
+            }
+            self.of_sites.take(Some(site), 1);
         }
         outbox.note(Note::ClaimPassed);
         self.last += 1;
@@ -48,7 +58,15 @@ impl PassedClaims {
 
     /// The home's word has come.
     pub(super) fn judged(&mut self, question: u64) -> Option<Passed> {
-        self.waiting.remove(&question)
+        let whose = self.waiting.remove(&question)?;
+        self.ended(whose);
+        Some(whose)
+    }
+
+    fn ended(&mut self, whose: Passed) {
+        if let Passed::OfSite(_, site, _) = whose {
+            self.of_sites.give_back(Some(site), 1);
+        }
     }
 
     /// Whether a child waits for the home's word on its own claim.
@@ -59,14 +77,21 @@ impl PassedClaims {
 
     /// A child is gone.
     pub(super) fn child_went(&mut self, edge: EdgeId) {
-        self.waiting.retain(|_, whose| {
-            let (Passed::OfChild(of) | Passed::OfSite(of, _)) = whose;
-            *of != edge
-        });
+        let is_its = |_: &u64, whose: &mut Passed| {
+            let (Passed::OfChild(of) | Passed::OfSite(of, ..)) = whose;
+            *of == edge
+        };
+        let gone: Vec<Passed> = self
+            .waiting
+            .extract_if(.., is_its)
+            .map(|(_, whose)| whose)
+            .collect();
+        gone.into_iter().for_each(|whose| self.ended(whose));
     }
 
     /// The stream has ended: no word comes.
     pub(super) fn clear(&mut self) {
         self.waiting.clear();
+        self.of_sites = Shares::default();
     }
 }

@@ -207,7 +207,7 @@ impl Proxy {
     /// A site below passes up what it cannot judge. False: it has passed as many as may be.
     pub(super) fn judge(
         &mut self,
-        edge: EdgeId,
+        (edge, site): (EdgeId, NameId),
         judge: &message::Judge,
         outbox: &mut Outbox,
     ) -> bool {
@@ -222,7 +222,7 @@ impl Proxy {
             outbox.down(edge, Down::Judged(judged));
             return true;
         }
-        let passed = Passed::OfSite(edge, judge.question);
+        let passed = Passed::OfSite(edge, site, judge.question);
         self.passed_claims
             .pass(&self.up, passed, judge.claim, outbox)
     }
