@@ -51,7 +51,7 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::convert::Infallible;
-use thorp_model::limits::{CHILDREN_MAX, CLAIMS_MAX, HEARTBEAT_MS};
+use thorp_model::limits::{CHILDREN_MAX, CLAIMS_MAX, HEARTBEAT_MS, REPORTED_NAME_BYTES_MAX};
 use thorp_model::planted::Bug;
 use thorp_model::{
     CallRequest, Claim, Direction, Down, EdgeId, Epoch, Event, HomeId, Image, MemberId, Message,
@@ -283,13 +283,21 @@ impl Redirector {
             }
             // A site below passes on what it denied; a member denies nobody.
             (Up::Denied(denied), Some(proxy)) if child.kind == NodeKind::Redirector => {
+                // The home would cut off this node for it.
+                if denied.name.len() > REPORTED_NAME_BYTES_MAX {
+                    return cut_off(edge, "a name longer than names are", outbox);
+                }
                 proxy.up.pass(Up::Denied(denied), outbox);
             }
             (Up::Denied(_), Some(_)) => {}
             (Up::Judge(judge), Some(proxy)) => {
                 let site = child.node.name();
                 if child.kind != NodeKind::Redirector {
-                    cut_off(edge, "it passes a claim up, and has nobody below it", outbox);
+                    cut_off(
+                        edge,
+                        "it passes a claim up, and has nobody below it",
+                        outbox,
+                    );
                 } else if !proxy.judge((edge, site), &judge, outbox) {
                     cut_off(edge, "it passes more claims up than may wait", outbox);
                 }
