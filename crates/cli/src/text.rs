@@ -100,8 +100,12 @@ impl Table {
         }
     }
 
-    /// Adds a row; what is missing at its end stays empty.
-    pub(crate) fn row(&mut self, cells: Vec<String>) {
+    /// Adds a row; what is missing at its end stays empty. Others give names and paths: a control character among them
+    /// would make up lines, or command the terminal.
+    pub(crate) fn row(&mut self, mut cells: Vec<String>) {
+        for cell in &mut cells {
+            *cell = cell.replace(char::is_control, "?");
+        }
         self.rows.push(cells);
     }
 

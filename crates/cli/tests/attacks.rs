@@ -17,12 +17,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use thorp_client::{AuditEvent, JoinConfig, Member, Reference, Session};
-use thorp_model::limits::{CLAIMS_PASSED_MAX, GROUPS_PER_LIST_MAX};
+use thorp_model::limits::{CLAIMS_PASSED_MAX, DENIALS_MAX, GROUPS_PER_LIST_MAX, REPORT_PAGES_MAX};
 use thorp_model::{
-    Blob, CallId, CallRequest, CallResponse, Claim, CommitId, CommitRequest, Down, Generation,
-    HomeId, MemberId, Message, Millis, NewValue, PageId, PageNo, PageWrites, Part, Position,
-    RIGHTS_SLOT, Refusal, Registration, SegmentId, Slot, SlotSet, Stamp, Subject, Up, WriteOp,
-    message, rights_page,
+    AUDIT_RECORDS_MAX, Attempt, Blob, CallId, CallRequest, CallResponse, Claim, CommitId,
+    CommitRequest, Down, Generation, HomeId, MemberId, Message, Millis, NewValue, PageId, PageNo,
+    PageWrites, Part, Position, RIGHTS_SLOT, Refusal, Registration, ReportNo, Reported, SegmentId,
+    Slot, SlotSet, Stamp, Subject, Up, WriteOp, message, rights_page,
 };
 use thorp_testing::{
     Attacker, AttackerEdge, HomeProcess, Intruder, OF_A_TEST, PATIENCE, Process, eventually,
@@ -149,7 +149,6 @@ fn has_line(text: &str, words: &[&str]) -> bool {
 
 /// Rule R8: the ring keeps what others did. A site may fill a quarter of it, a member all of it.
 #[test]
-#[ignore = "finding: a member writes over the whole audit with changes of its own lists"]
 fn a_member_cannot_write_over_what_the_audit_has_of_it() {
     let dir = tempfile::tempdir().unwrap();
     let home = thorp().home(dir.path());
@@ -181,7 +180,9 @@ fn a_member_cannot_write_over_what_the_audit_has_of_it() {
     }
     thread::sleep(Duration::from_secs(2));
     let now = audit(&home, &olga);
-    assert!(now.lines().count() > 900, "{now}");
+    let is_mallorys = |line: &&str| line.contains("mallory changed");
+    let mallorys = now.lines().filter(is_mallorys).count();
+    assert_eq!(mallorys, AUDIT_RECORDS_MAX as usize / 8, "{now}");
     assert!(
         has_line(&now, &wanted) && has_line(&now, &["anna", "changed", "plans"]),
         "the audit has nothing but mallory's own lists: {}",
@@ -191,7 +192,6 @@ fn a_member_cannot_write_over_what_the_audit_has_of_it() {
 
 /// Rule R8: every use of power leaves a record. So many kinds of events wait to be written, and a member can be all of them.
 #[test]
-#[ignore = "finding: while a member is denied 256 things in each half second, nothing of others is recorded"]
 fn a_member_cannot_keep_what_others_do_out_of_the_audit() {
     let dir = tempfile::tempdir().unwrap();
     let home = thorp().home(dir.path());
@@ -235,6 +235,54 @@ fn a_member_cannot_keep_what_others_do_out_of_the_audit() {
     });
     let recorded = recorded.count();
     assert_eq!(recorded, 20, "of 20 changes of lists by an operator");
+}
+
+/// Rule R8: every refusal leaves a record. A parent counts 64 pairs of name and segment between two reports, and a member can be all
+/// of them: with segments that it has closed to itself it hides what it really wanted.
+#[test]
+#[ignore = "finding: a member that is denied 64 other segments first leaves no record of what it wanted"]
+fn a_member_cannot_hide_what_it_wanted() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = thorp().home(dir.path());
+    for (name, role) in [
+        ("anna", "member"),
+        ("mallory", "member"),
+        ("olga", "operator"),
+    ] {
+        invite(dir.path(), &home, name, role);
+    }
+    let anna = join(dir.path(), "anna", &home.via);
+    let plans = anna.create("thorp://alps/plans").unwrap();
+    let secret = anna.transact(|tx| tx.create(&plans, b"plan 42".to_vec()));
+    let secret = secret.unwrap().object.page;
+    plans.revoke(&Subject::Members).unwrap();
+    let mut mallory = Writer::new(intrude(dir.path(), "mallory", &home.via));
+    let mut pages = Vec::new();
+    for number in 0..=DENIALS_MAX {
+        let segment = open(&mut mallory.intruder, &format!("m{number}"));
+        mallory.restrict(segment, "admin nobody-else\n").unwrap();
+        pages.push(rights_page(segment));
+    }
+    pages.push(secret);
+    thread::sleep(Duration::from_secs(1));
+    for page in &pages {
+        mallory.intruder.send(Up::Fetch(message::Fetch {
+            home: mallory.intruder.home,
+            epoch: mallory.intruder.epoch,
+            page: *page,
+            attempt: Attempt(1),
+            peers: false,
+            ahead: false,
+            updates: 0,
+        }));
+    }
+    for _ in &pages {
+        assert!(matches!(mallory.intruder.hear(), Down::Image(_)));
+    }
+    thread::sleep(Duration::from_secs(2));
+    let now = audit(&home, &dir.path().join("olga").display().to_string());
+    assert!(has_line(&now, &["mallory", "wanted", " m7 "]), "{now}");
+    assert!(has_line(&now, &["mallory", "wanted", "plans"]), "{now}");
 }
 
 /// Rule R7: a name has a share of what sites are told about readers. It pays for a group when it names it, and not for those
@@ -365,31 +413,33 @@ fn counter(member: &Member, path: &str) -> Reference {
     made.unwrap()
 }
 
-/// Rule R9: a claim that the site cannot judge goes up. So many wait for the home's word, of all children together; a member may
-/// ask, too, although it has nobody below it. A child whose claim finds no place hears nothing of it, ever.
+/// Rule R9: a claim that a site cannot judge goes up. So many wait for the home's word, of all children together. A member asked,
+/// too, although it has nobody below it, and took all places. A child whose claim found none heard nothing, ever.
 #[test]
-#[ignore = "finding: a member takes all places for claims at a site, and the streams of others never begin"]
-fn claims_of_one_member_keep_no_stream_of_others_from_beginning() {
+fn claims_of_others_keep_no_stream_from_beginning() {
     let mut place = Place::new("");
+    invite(
+        place.dir.path(),
+        place.home.as_ref().unwrap(),
+        "evil",
+        "site",
+    );
     let anna = Attacker::at(&place.dir.path().join("anna").display().to_string());
-    let (claim, home) = {
-        let (mut edge, begin) = arrive(&anna, &place.site_via, 1, Vec::new());
-        let receipt = begin.receipt;
-        edge.send(&Message::Alive);
-        assert!(
-            edge.receive_within(Duration::from_millis(1))
-                .is_none_or(|heard| heard.is_some())
-        );
-        let claim = Claim {
-            receipt,
-            position: begin.position,
-            clock: receipt.point.clock,
-        };
-        (claim, begin.home)
+    let (edge, begin) = arrive(&anna, &place.site_via, 1, Vec::new());
+    drop(edge);
+    let home = begin.home;
+    let claim = Claim {
+        receipt: begin.receipt,
+        position: begin.position,
+        clock: begin.receipt.point.clock,
     };
     // She is away while the home starts again: she claims what it was.
     place.restart_home();
-    let mallory = intrude(place.dir.path(), "mallory", &place.site_via);
+    let mut flood = Vec::new();
+    for (name, random) in [("mallory", 1), ("evil", 2), ("evil", 3)] {
+        let who = Attacker::at(&place.dir.path().join(name).display().to_string());
+        flood.push(arrive(&who, &place.site_via, random, Vec::new()));
+    }
     // The way to the home is slow for a while, or the home is busy.
     place.signal("STOP");
     let made_up = Claim {
@@ -397,12 +447,18 @@ fn claims_of_one_member_keep_no_stream_of_others_from_beginning() {
         position: Position(0),
         clock: 0,
     };
-    for question in 0..CLAIMS_PASSED_MAX as u64 {
-        mallory.send(Up::Judge(message::Judge {
-            epoch: mallory.epoch,
-            question,
-            claim: made_up,
-        }));
+    for (edge, begin) in &flood {
+        let (epoch, claim) = (begin.epoch, made_up);
+        let asks = |question| {
+            let judge = message::Judge {
+                epoch,
+                question,
+                claim,
+            };
+            edge.offer(&Message::Up(Up::Judge(judge)))
+        };
+        // Those that are cut off have no more to say.
+        let _ = (0..CLAIMS_PASSED_MAX as u64).all(asks);
     }
     // The site has all of them before she comes again.
     thread::sleep(Duration::from_secs(8));
@@ -411,19 +467,8 @@ fn claims_of_one_member_keep_no_stream_of_others_from_beginning() {
     back.send(&Message::Claims(vec![(home, claim)]));
     thread::sleep(Duration::from_secs(1));
     place.signal("CONT");
-    // Mallory has her answers and goes. A member that comes new is served.
-    let (mut mallory, mut answers) = (mallory, 0);
-    while let Some(Some(message)) = mallory.edge.receive_within(Duration::from_millis(900)) {
-        answers += usize::from(matches!(message, Message::Down(Down::Judged(_))));
-        if answers % 1_000 == 0 {
-            mallory.edge.send(&Message::Alive);
-            back.send(&Message::Alive);
-        }
-        if answers == CLAIMS_PASSED_MAX {
-            break;
-        }
-    }
-    drop(mallory);
+    // They go. A member that comes new is served.
+    drop(flood);
     let bert = join(place.dir.path(), "bert", &place.site_via);
     let berts = counter(&bert, "thorp://alps/bert");
     assert!(add_one(&bert, &berts).is_ok());
@@ -435,26 +480,48 @@ fn claims_of_one_member_keep_no_stream_of_others_from_beginning() {
     }
     assert!(
         has_begun,
-        "her stream has not begun {:?} after the last of {answers} claims was judged",
+        "her stream has not begun {:?} after a new one of somebody else",
         begun.elapsed()
     );
 }
 
-/// A site limits what its members have on their way to the home, so that it never ends its own edge there (`SEND_WINDOW_BYTES_MAX`).
-/// It passes *settled* on without a limit.
+/// A site limits what its members have on their way to the home, so that it never ends its own edge there
+/// (`SEND_WINDOW_BYTES_MAX`). It passes *settled* on without a limit.
 #[test]
-#[ignore = "finding: a member fills the queue of its site to the home, and the site ends that edge for all its members"]
-fn a_member_cannot_end_the_edge_of_its_site_to_the_home() {
+fn a_member_cannot_end_the_edge_of_its_site_by_what_is_settled() {
+    assert_site_keeps_home(|begin, member, sequence| {
+        Up::Settled(message::Settled {
+            home: begin.home,
+            commit: CommitId { member, sequence },
+            registration: Registration::default(),
+        })
+    });
+}
+
+/// The same: each watch that begins or ends goes up.
+#[test]
+fn a_member_cannot_end_the_edge_of_its_site_by_watches() {
+    assert_site_keeps_home(|begin, _, number| {
+        Up::Watch(message::Watch {
+            home: begin.home,
+            epoch: begin.epoch,
+            segment: SegmentId(77),
+            on: number % 2 == 0,
+        })
+    });
+}
+
+/// Three processes of one member send these while the home is out of reach for a few seconds.
+fn assert_site_keeps_home(sent: impl Fn(&message::Begin, MemberId, u64) -> Up) {
     // An eighth of the usual queue: builds for tests are slow to fill the whole one.
     let place = Place::new("[link]\nqueue_frames_max = 32768\n");
     let mut bert = intrude(place.dir.path(), "bert", &place.site_via);
     let attacker = Attacker::at(&place.dir.path().join("mallory").display().to_string());
+    let name = attacker.greeting().node.name();
     let flood: Vec<_> = (1..=3)
         .map(|random| {
-            (
-                arrive(&attacker, &place.site_via, random, Vec::new()).0,
-                MemberId::new(attacker.greeting().node.name(), random),
-            )
+            let (edge, begin) = arrive(&attacker, &place.site_via, random, Vec::new());
+            (edge, begin, MemberId::new(name, random))
         })
         .collect();
     // A path of a wide area may fail for a while without harm.
@@ -464,16 +531,9 @@ fn a_member_cannot_end_the_edge_of_its_site_to_the_home() {
     assert_eq!(lost, None);
     thread::sleep(Duration::from_secs(2));
     place.signal("STOP");
-    for sequence in 0..40_000 {
-        for (edge, member) in &flood {
-            edge.send(&Message::Up(Up::Settled(message::Settled {
-                home: bert.home,
-                commit: CommitId {
-                    member: *member,
-                    sequence,
-                },
-                registration: Registration::default(),
-            })));
+    for number in 0..40_000 {
+        for (edge, begin, member) in &flood {
+            edge.offer(&Message::Up(sent(begin, *member, number)));
         }
     }
     let lost = loses_home(&mut bert, Duration::from_secs(6));
@@ -482,6 +542,24 @@ fn a_member_cannot_end_the_edge_of_its_site_to_the_home() {
         lost, None,
         "after so long the site has lost the home for all its members"
     );
+}
+
+/// Rule R8: a home cuts off who reports a longer name than names are. A site passed such a report on, and was cut off itself.
+#[test]
+fn a_site_is_not_cut_off_for_what_a_site_below_it_reports() {
+    let place = Place::new("");
+    let home = place.home.as_ref().unwrap();
+    let identity = invite(place.dir.path(), home, "evil", "site");
+    let mut bert = intrude(place.dir.path(), "bert", &place.site_via);
+    let mut evil = Intruder::enter_as_site(&identity, &place.site_via);
+    evil.send(Up::Denied(message::Denied {
+        home: evil.home,
+        name: "x".repeat(300),
+        segment: SegmentId(1),
+        count: 1,
+    }));
+    assert_eq!(loses_home(&mut bert, Duration::from_secs(3)), None);
+    evil.edge.eventually_ends();
 }
 
 /// Whether and when the stream of a member ends within a time.
@@ -595,6 +673,108 @@ fn site(
     (site, via)
 }
 
+/// The memory of a process, in bytes.
+fn resident(process: &Process) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+    let number = line.unwrap().split_whitespace().nth(1).unwrap();
+    number.parse::<u64>().unwrap() << 10
+}
+
+/// Rule 15: nobody makes a parent grow. What it notes of one process is limited, and a name may have any number of processes.
+/// They report pages that are not there.
+#[test]
+#[ignore = "finding: each process of a name makes its parent note 4,194,304 pages more, which need not be there"]
+fn the_processes_of_a_name_make_a_home_grow_no_more_than_one() {
+    const PIECES: u32 = 128;
+    const PROCESSES: u64 = 6;
+    let dir = tempfile::tempdir().unwrap();
+    let home = thorp().home(dir.path());
+    let identity = invite(dir.path(), &home, "mallory", "member");
+    let attacker = Attacker::at(&identity);
+    let before = resident(&home.process);
+    let (mut edges, mut grown) = (Vec::new(), Vec::new());
+    for random in 1..=PROCESSES {
+        let (mut edge, begin) = arrive(&attacker, &home.via, random, Vec::new());
+        for piece in 0..PIECES {
+            let first = (random as u32 * PIECES + piece) * REPORT_PAGES_MAX as u32;
+            let pages = (first..first + REPORT_PAGES_MAX as u32).map(|page| Reported {
+                page: PageId::new(77, page),
+                as_of: begin.position,
+                complete: true,
+            });
+            edge.send(&Message::Up(Up::Report(message::Report {
+                home: begin.home,
+                epoch: begin.epoch,
+                report: ReportNo(u64::from(piece)),
+                pages: pages.collect(),
+            })));
+            while !matches!(edge.receive(), Some(Message::Down(Down::Resynchronised(_)))) {}
+        }
+        edges.push(edge);
+        grown.push(resident(&home.process).saturating_sub(before) >> 20);
+        for edge in &edges {
+            edge.offer(&Message::Alive);
+        }
+    }
+    // The first ones take what the home had free.
+    let last = grown[grown.len() - 1] - grown[grown.len() - 2];
+    assert!(last < 4, "MiB after each process: {grown:?}");
+}
+
+/// Rule R8: a record names the site that reported it. A site passes on what a site below it says, and the record has its own
+/// name.
+#[test]
+#[ignore = "finding: a site makes up denials that the audit says an honest site above it has reported"]
+fn a_site_makes_up_no_denials_in_the_name_of_another() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let home = thorp().home(dir);
+    for (name, role) in [("evil", "site"), ("olga", "operator")] {
+        invite(dir, &home, name, role);
+    }
+    let above = ("alps", &*home.via);
+    let (_valley, via) = site(dir, &home, "valley", above, &[]);
+    let olga = dir.join("olga").display().to_string();
+    let evil = Intruder::enter_as_site(&dir.join("evil").display().to_string(), &via);
+    evil.send(Up::Denied(message::Denied {
+        home: evil.home,
+        name: String::from("anna"),
+        segment: SegmentId(1),
+        count: 1_000,
+    }));
+    eventually("it is in the audit", || {
+        printed(&home, &olga).contains("anna")
+    });
+    let text = printed(&home, &olga);
+    assert!(!has_line(&text, &["anna", "valley"]), "{text}");
+}
+
+/// Rule R5: a segment that a name may not read is to it as one that is not there. Who wants to make it learns the difference.
+#[test]
+#[ignore = "finding: who asks to make a segment learns whether a hidden one has that path"]
+fn who_makes_segments_learns_no_hidden_paths() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = thorp().home(dir.path());
+    for name in ["anna", "mallory"] {
+        invite(dir.path(), &home, name, "member");
+    }
+    let anna = join(dir.path(), "anna", &home.via);
+    let plans = anna.create("thorp://alps/plans/merger").unwrap();
+    plans.revoke(&Subject::Members).unwrap();
+    let mut mallory = intrude(dir.path(), "mallory", &home.via);
+    let mut is_refused = |path: &str| {
+        let (path, create) = (path.to_owned(), true);
+        let told = mallory.call(CallRequest::Open { path, create });
+        matches!(&told, Down::CallResult(answer) if answer.result.is_err())
+    };
+    let (hidden, absent) = (is_refused("plans/merger"), is_refused("plans/sale"));
+    assert_eq!(
+        hidden, absent,
+        "whether a hidden path and an absent one are refused"
+    );
+}
+
 /// A process of a name comes, with an id of its own, and claims this.
 fn arrive(
     attacker: &Attacker,
@@ -698,7 +878,6 @@ fn refused_commits_of_one_name_leave_space_to_others() {
 
 /// A site says whom it has denied something: any text. An operator reads it in a terminal, line by line.
 #[test]
-#[ignore = "finding: a site puts lines and commands of the terminal into what `thorp audit` prints"]
 fn a_site_makes_up_no_lines_of_the_audit() {
     let dir = tempfile::tempdir().unwrap();
     let home = thorp().home(dir.path());
@@ -707,18 +886,18 @@ fn a_site_makes_up_no_lines_of_the_audit() {
     }
     let olga = dir.path().join("olga").display().to_string();
     let identity = dir.path().join("evil").display().to_string();
-    let evil = Intruder::enter_as_site(&identity, &home.via);
     for name in ["x\n7  olga  changed the rights", "\u{1b}[2J\u{1b}[8mnobody"] {
+        let mut evil = Intruder::enter_as_site(&identity, &home.via);
         evil.send(Up::Denied(message::Denied {
             home: evil.home,
             name: name.to_owned(),
             segment: SegmentId(1),
             count: 1,
         }));
+        evil.edge.eventually_ends();
     }
-    eventually("it is in the audit", || {
-        printed(&home, &olga).contains("nobody")
-    });
+    // What it said before that is written by now.
+    thread::sleep(Duration::from_secs(1));
     let text = printed(&home, &olga);
     assert!(!text.contains('\u{1b}'), "{text:?}");
     assert!(

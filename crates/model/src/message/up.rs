@@ -1,6 +1,7 @@
 //! From child to parent: a struct for each message.
 
 use super::{CallId, CallRequest, CommitRequest, Decision, PeerImage};
+use crate::limits::REPORTED_NAME_BYTES_MAX;
 use crate::{
     Attempt, Claim, CommitId, EntryNo, Epoch, HomeId, MemberId, PageId, Position, Registration,
     ReportNo, SegmentId,
@@ -112,6 +113,14 @@ pub struct Denied {
     pub segment: SegmentId,
     /// How often, since the child reported this last.
     pub count: u64,
+}
+
+impl Denied {
+    /// Whether certificates can have such a name: operators read it in a terminal.
+    pub fn is_right(&self) -> bool {
+        let is_short = self.name.len() <= REPORTED_NAME_BYTES_MAX;
+        is_short && self.name.bytes().all(|byte| byte.is_ascii_graphic())
+    }
 }
 
 /// A site passes a claim up that it cannot judge itself (rule R9).

@@ -67,7 +67,7 @@ impl Occasion {
 ///
 /// Invariant: `pending` has at most [`AUDIT_PENDING_MAX`] occasions, at most [`DENIALS_PENDING_MAX`] of them denials. No source takes more of
 /// them than it leaves free. `names` has at most [`AUDIT_NAMES_MAX`] names, and half of them from sites. `written` names only
-/// records that the ring still has, and a name has at most a quarter of the ring. So no sender of requests makes it grow,
+/// records that the ring still has, and a name or a site has at most a quarter of the ring. So no sender of requests makes it grow,
 /// and none keeps out what others did.
 #[derive(Debug, Default)]
 pub(in crate::home) struct Audit {
@@ -268,13 +268,15 @@ impl Audit {
         }
     }
 
-    /// The number of a new record. A name that has a quarter of the ring writes over its own oldest record.
+    /// The number of a new record. A name that has an eighth of the ring, of what it was denied or of what it did, writes over
+    /// its own oldest record of that kind. So what it does hides nothing of what it was denied.
     fn number_for(&mut self, occasion: &Occasion, oldest: u64) -> u64 {
-        let is_its = |known: &&Occasion| known.source() == occasion.source();
+        let kind = |of: &Occasion| (of.site, of.source(), of.is_denial());
+        let is_its = |known: &&Occasion| known.site.is_none() && kind(known) == kind(occasion);
         let own = self.written.iter().filter(|(known, _)| is_its(known));
         let own = own.filter(|(_, (number, _))| *number > oldest);
         let first = own.clone().min_by_key(|(_, (number, _))| *number);
-        if own.count() >= AUDIT_RECORDS_MAX as usize / 4
+        if own.count() >= AUDIT_RECORDS_MAX as usize / 8
             && let Some((known, (number, _))) = first.map(|(known, at)| (known.clone(), *at))
         {
             self.written.remove(&known);
@@ -395,7 +397,7 @@ mod tests {
             let written = take(&mut audit);
             assert!(written[0].0 > 1, "it writes over what ben did");
         }
-        assert_eq!(audit.last(), 1 + u64::from(AUDIT_RECORDS_MAX) / 4);
+        assert_eq!(audit.last(), 1 + u64::from(AUDIT_RECORDS_MAX) / 8);
         audit.note(denied("ben"), 1);
         assert_eq!(take(&mut audit)[0].0, 1, "its record is still there");
     }

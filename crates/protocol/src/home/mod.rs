@@ -100,7 +100,7 @@ use crate::home::two_phase::resolution::Resolution;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
-use thorp_model::limits::{CHILDREN_MAX, CLAIMS_MAX, HEARTBEAT_MS, REPORTED_NAME_BYTES_MAX};
+use thorp_model::limits::{CHILDREN_MAX, CLAIMS_MAX, HEARTBEAT_MS};
 use thorp_model::planted::Bug;
 use thorp_model::{
     CallError, CallRequest, Claim, Closed, CommitRequest, Direction, Down, EdgeId, Epoch, Event,
@@ -622,11 +622,7 @@ impl Home {
         let Some(site) = child.filter(|child| child.kind != NodeKind::Member) else {
             return;
         };
-        if denied.name.len() > REPORTED_NAME_BYTES_MAX {
-            return cut_off(edge, "a name longer than names are", outbox);
-        }
-        // Operators read it in a terminal. Certificates have no other names.
-        if !denied.name.bytes().all(|byte| byte.is_ascii_graphic()) {
+        if !denied.is_right() {
             return cut_off(edge, "a name that no certificate has", outbox);
         }
         let who = NameId::of(&denied.name);

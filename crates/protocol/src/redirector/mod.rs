@@ -279,12 +279,18 @@ impl Redirector {
             (Up::Fetch(fetch), Some(proxy)) => proxy.asked(now, edge, &fetch, outbox),
             (Up::Evict(evict), Some(proxy)) => proxy.evicted(edge, &evict, outbox),
             (Up::Ack(ack), Some(proxy)) => proxy.children.ack(edge, ack.position),
-            (Up::Watch(watch), Some(proxy)) => proxy.watching().watch(edge, &watch, outbox),
+            (Up::Watch(watch), Some(proxy)) => {
+                proxy.watch((edge, child.node.name()), &watch, outbox);
+            }
             (Up::Peer(peer), Some(proxy)) => {
                 proxy.serve().helper_answered(now, edge, peer, outbox);
             }
             // A site below passes on what it denied; a member denies nobody.
             (Up::Denied(denied), Some(proxy)) if child.kind == NodeKind::Redirector => {
+                // The home would cut off this node for it.
+                if !denied.is_right() {
+                    return cut_off(edge, "a name that no certificate has", outbox);
+                }
                 proxy.pass_unanswered(child.node.name(), Up::Denied(denied), outbox);
             }
             (Up::Denied(_), Some(_)) => {}
@@ -295,7 +301,13 @@ impl Redirector {
                     cut_off(edge, "it passes more claims up than may wait", outbox);
                 }
             }
-            (Up::Judge(_), Some(_)) => {}
+            (Up::Judge(_), Some(_)) => {
+                cut_off(
+                    edge,
+                    "it passes a claim up, and has nobody below it",
+                    outbox,
+                );
+            }
             (Up::Report(report), Some(proxy)) => {
                 if let Err(why) = proxy.resync().report(edge, &report, outbox) {
                     cut_off(edge, why, outbox);

@@ -1,9 +1,9 @@
 //! Claims of nodes below that a redirector cannot judge: they go up (rule R9).
 
+use crate::edge::shares::Shares;
 use crate::edge::upstream::Upstream;
 use crate::redirector::Outbox;
 use alloc::collections::BTreeMap;
-use alloc::collections::btree_map::Entry;
 use alloc::vec::Vec;
 use thorp_model::limits::CLAIMS_PASSED_MAX;
 use thorp_model::{Claim, EdgeId, NameId, Note, Up, message};
@@ -32,8 +32,8 @@ pub(super) enum Passed {
 pub(super) struct PassedClaims {
     last: u64,
     waiting: BTreeMap<u64, Passed>,
-    /// How many of them are of sites, by the name of each.
-    of_sites: BTreeMap<NameId, usize>,
+    /// Those of sites, by the name of each.
+    of_sites: Shares<NameId>,
 }
 
 impl PassedClaims {
@@ -63,7 +63,7 @@ impl PassedClaims {
         self.last += 1;
         self.waiting.insert(self.last, whose);
         if let Passed::OfSite { name, .. } = whose {
-            *self.of_sites.entry(name).or_default() += 1;
+            self.of_sites.take(Some(name), 1);
         }
         self.last
     }
@@ -72,9 +72,8 @@ impl PassedClaims {
         let Passed::OfSite { name, .. } = whose else {
             return true;
         };
-        let all: usize = self.of_sites.values().sum();
-        let own = self.of_sites.get(&name).copied().unwrap_or_default();
-        own + all < CLAIMS_PASSED_MAX
+        let limits = (CLAIMS_PASSED_MAX as u64, u64::MAX);
+        self.of_sites.allows(name, 1, limits)
     }
 
     /// The home's word has come.
@@ -85,13 +84,8 @@ impl PassedClaims {
     }
 
     fn went(&mut self, whose: Passed) {
-        if let Passed::OfSite { name, .. } = whose
-            && let Entry::Occupied(mut own) = self.of_sites.entry(name)
-        {
-            *own.get_mut() -= 1;
-            if *own.get() == 0 {
-                own.remove();
-            }
+        if let Passed::OfSite { name, .. } = whose {
+            self.of_sites.give_back(Some(name), 1);
         }
     }
 
@@ -114,7 +108,7 @@ impl PassedClaims {
     /// The stream has ended: no word comes.
     pub(super) fn clear(&mut self) {
         self.waiting.clear();
-        self.of_sites.clear();
+        self.of_sites = Shares::default();
     }
 }
 
@@ -153,7 +147,12 @@ mod tests {
         claims.child_went(EdgeId(7));
         assert!(pass(&mut claims, of_site(7, 0)));
         assert_eq!(claims.waiting.len(), 3);
-        assert_eq!(claims.of_sites.values().sum::<usize>(), 2);
+        let rest = (1..).take_while(|question| pass(&mut claims, of_site(7, *question)));
+        assert_eq!(
+            rest.count(),
+            CLAIMS_PASSED_MAX / 2 - 1,
+            "what it had is given back"
+        );
     }
 
     #[test]
@@ -162,6 +161,6 @@ mod tests {
         let question = claims.wait(of_site(7, 40));
         assert_eq!(claims.judged(question), Some(of_site(7, 40)));
         assert_eq!(claims.judged(question), None);
-        assert!(claims.waiting.is_empty() && claims.of_sites.is_empty());
+        assert!(claims.waiting.is_empty());
     }
 }

@@ -96,6 +96,21 @@ impl Proxy {
         }
     }
 
+    /// A child of this name begins or ends to watch a segment. A watch that begins above, too, is answered by nobody there.
+    pub(super) fn watch(
+        &mut self,
+        (edge, name): (EdgeId, NameId),
+        watch: &message::Watch,
+        outbox: &mut Outbox,
+    ) {
+        let begins = watch.on && !self.watched.has(watch.segment);
+        if begins && !self.unanswered.may_pass(name) {
+            outbox.note(Note::NameLimited);
+            return self.watching().refuse(edge, watch.segment, outbox);
+        }
+        self.watching().watch(edge, watch, outbox);
+    }
+
     /// Whether everything that was reported, here or below, is answered (rule 13).
     pub(super) fn is_resynchronised(&self) -> bool {
         self.reports.is_empty()

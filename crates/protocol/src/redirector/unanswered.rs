@@ -1,4 +1,5 @@
-//! What nodes below send to a home and nobody answers: that a commit is settled, and whom a site denied something.
+//! What nodes below send to a home and nobody answers: that a commit is settled, whom a site denied something, and watches
+//! that begin.
 
 use alloc::collections::BTreeMap;
 use thorp_model::limits::{HEARTBEAT_MS, UNANSWERED_MAX, UNANSWERED_PER_NAME_MAX};

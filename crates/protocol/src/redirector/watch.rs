@@ -23,6 +23,11 @@ impl Watched {
         self.0.len()
     }
 
+    /// Whether a segment is among them.
+    pub(super) fn has(&self, segment: SegmentId) -> bool {
+        self.0.contains(&segment)
+    }
+
     /// A stream begins: nothing is watched on it.
     pub(super) fn clear(&mut self) {
         self.0.clear();
@@ -33,7 +38,7 @@ impl Watched {
     fn has_space(&self, segment: SegmentId, own: usize) -> bool {
         let free = WATCHES_PER_SITE_MAX.checked_sub(self.len() + 1);
         let is_shared = |free| own < free || planted::is(Bug::WatchesNotShared);
-        self.0.contains(&segment) || free.is_some_and(is_shared)
+        self.has(segment) || free.is_some_and(is_shared)
     }
 
     /// These segments are wanted from now on. Returns what changes: what is no longer watched goes first, so that there is
@@ -71,6 +76,11 @@ impl Watching<'_> {
         } else {
             outbox.note(Note::ChildLimited);
         }
+        self.refuse(edge, segment, outbox);
+    }
+
+    /// A child is not told the changes of a segment.
+    pub(super) fn refuse(&self, edge: EdgeId, segment: SegmentId, outbox: &mut Outbox) {
         let home = self.up.home;
         outbox.down(edge, Down::Unwatched(message::Unwatched { home, segment }));
     }
