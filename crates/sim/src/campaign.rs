@@ -1,7 +1,7 @@
 //! Many seeds, on several threads, until one fails.
 
 use crate::counts::Counts;
-use crate::{Mode, Options, Story, run};
+use crate::{Mode, Options, Story, run, run_hostile};
 use std::cell::RefCell;
 use std::panic;
 use std::sync::Mutex;
@@ -25,6 +25,43 @@ pub fn keep_panics() {
     }));
 }
 
+/// Which villages a campaign makes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Villages {
+    /// Those with faults of every kind.
+    Usual,
+    /// Those in which hostile nodes stay, and nothing else goes wrong.
+    Hostile,
+}
+
+/// Bugs that only villages in which hostile nodes stay can show.
+const OF_HOSTILE: &[Bug] = &[Bug::DoubtsNotCounted];
+
+impl Villages {
+    /// Those in which a bug is looked for.
+    pub fn of(bug: Bug) -> Self {
+        match OF_HOSTILE.contains(&bug) {
+            true => Villages::Hostile,
+            false => Villages::Usual,
+        }
+    }
+
+    /// Runs the village of a seed.
+    pub fn run(self, seed: u64, options: Options) -> Story {
+        match self {
+            Villages::Usual => run(seed, options),
+            Villages::Hostile => run_hostile(seed, options),
+        }
+    }
+
+    fn command(self) -> &'static str {
+        match self {
+            Villages::Usual => "run",
+            Villages::Hostile => "hostile",
+        }
+    }
+}
+
 /// What came of a campaign.
 #[derive(Debug, Default)]
 pub struct Campaign {
@@ -35,7 +72,7 @@ pub struct Campaign {
 }
 
 /// Runs seeds from `first` on until one fails.
-pub fn run_seeds(first: u64, seeds: u64, jobs: u64) -> Campaign {
+pub fn run_seeds(villages: Villages, first: u64, seeds: u64, jobs: u64) -> Campaign {
     let next = AtomicU64::new(first);
     let stop = AtomicBool::new(false);
     let campaign = Mutex::new(Campaign::default());
@@ -47,7 +84,7 @@ pub fn run_seeds(first: u64, seeds: u64, jobs: u64) -> Campaign {
                     if seed >= first.saturating_add(seeds) {
                         break;
                     }
-                    let story = run(seed, Options::default());
+                    let story = villages.run(seed, Options::default());
                     stop.fetch_or(story.result.is_err(), Ordering::Relaxed);
                     take(&campaign, story);
                 }
@@ -69,20 +106,21 @@ fn take(campaign: &Mutex<Campaign>, story: Story) {
 }
 
 /// Tells a seed's story again, with its last events.
-pub fn retell(seed: u64) -> Story {
-    run(seed, Options { trace: Mode::Keep })
+pub fn retell(villages: Villages, seed: u64) -> Story {
+    villages.run(seed, Options { trace: Mode::Keep })
 }
 
 /// Whether two runs of a seed are the same, event by event.
-pub fn is_deterministic(seed: u64) -> bool {
-    let (one, two) = (retell(seed), retell(seed));
+pub fn is_deterministic(villages: Villages, seed: u64) -> bool {
+    let (one, two) = (retell(villages, seed), retell(villages, seed));
     one.hash == two.hash && one.counts == two.counts
 }
 
 /// The command that tells a seed's story again.
-pub fn command(seed: u64, bug: Option<Bug>) -> String {
+pub fn command(villages: Villages, seed: u64, bug: Option<Bug>) -> String {
+    let command = villages.command();
     let bug = bug.map_or(String::new(), |bug| format!(" --bug {}", bug.name()));
-    format!("cargo run --profile sim -p thorp-sim -- run --seed {seed} --trace{bug}")
+    format!("cargo run --profile sim -p thorp-sim -- {command} --seed {seed} --trace{bug}")
 }
 
 /// How a planted bug was found.
@@ -99,7 +137,7 @@ pub struct Catch {
 /// Plants a bug and runs seeds until a checker catches it.
 pub fn catch(bug: Bug, first: u64, seeds_max: u64, jobs: u64) -> Catch {
     planted::plant(Some(bug));
-    let campaign = run_seeds(first, seeds_max, jobs);
+    let campaign = run_seeds(Villages::of(bug), first, seeds_max, jobs);
     planted::plant(None);
     let seeds = match &campaign.failed {
         Some(story) => story.seed - first + 1,

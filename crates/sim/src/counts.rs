@@ -180,6 +180,11 @@ impl Counts {
         missing(&self.answers, READINGS.iter().copied())
     }
 
+    /// Those of some other answers that never occurred.
+    pub fn answers_missing(&self, names: &[&'static str]) -> Vec<&'static str> {
+        missing(&self.answers, names.iter().copied())
+    }
+
     /// Everything that never occurred and should have.
     pub fn missing(&self) -> Vec<&'static str> {
         let missing = [

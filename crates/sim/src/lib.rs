@@ -21,6 +21,7 @@ mod forger;
 pub mod freshness;
 mod going_back;
 pub mod history;
+pub mod hostile;
 pub mod link;
 mod made_up;
 pub mod members;
@@ -64,7 +65,16 @@ pub struct Story {
 
 /// Runs the village of a seed.
 pub fn run(seed: u64, options: Options) -> Story {
-    let mut world = match World::new(seed, options) {
+    tell(seed, World::new(seed, options), World::run)
+}
+
+/// Runs the village of a seed in which hostile nodes stay.
+pub fn run_hostile(seed: u64, options: Options) -> Story {
+    tell(seed, hostile::settle(seed, options), hostile::run)
+}
+
+fn tell(seed: u64, world: Checked<World>, run: fn(&mut World) -> Checked) -> Story {
+    let mut world = match world {
         Ok(world) => world,
         Err(failure) => {
             return Story {
@@ -76,7 +86,7 @@ pub fn run(seed: u64, options: Options) -> Story {
             };
         }
     };
-    let result = catch_unwind(AssertUnwindSafe(|| world.run()));
+    let result = catch_unwind(AssertUnwindSafe(|| run(&mut world)));
     Story {
         seed,
         hash: world.trace.hash(),

@@ -7,9 +7,10 @@ use std::time::Instant;
 use std::{fs, io};
 use thorp_model::planted;
 use thorp_model::planted::Bug;
-use thorp_sim::campaign::{self, Catch};
+use thorp_sim::campaign::{self, Catch, Villages};
 use thorp_sim::checkpoint::Checkpoint;
 use thorp_sim::counts::Counts;
+use thorp_sim::hostile::ATTACKS;
 use thorp_sim::sameness::{self, Digests};
 use thorp_sim::shards::{self, Plan, Progress, Ran, Shard};
 use thorp_sim::{Mode, Options, Story};
@@ -45,6 +46,27 @@ enum What {
         bug: Option<String>,
         #[command(flatten)]
         keeping: Keeping,
+    },
+    /// Run villages in which hostile nodes stay, and nothing else goes wrong.
+    Hostile {
+        /// Only this seed.
+        #[arg(long)]
+        seed: Option<u64>,
+        /// The seed with which to begin.
+        #[arg(long, default_value_t = 1)]
+        first: u64,
+        /// How many seeds.
+        #[arg(long, default_value_t = 100)]
+        seeds: u64,
+        /// Threads.
+        #[arg(long, default_value_t = 1)]
+        jobs: u64,
+        /// Print every event of the one seed.
+        #[arg(long)]
+        trace: bool,
+        /// Plant a bug.
+        #[arg(long)]
+        bug: Option<String>,
     },
     /// Add up what several files keep, and tell what is missing.
     Sum {
@@ -127,8 +149,25 @@ fn main() -> ExitCode {
             };
             planted::plant(bug);
             match seed {
-                Some(seed) => run_one(seed, trace, bug),
+                Some(seed) => run_one(Villages::Usual, seed, trace, bug),
                 None => run_many(Plan::new(first, seeds, keeping.shard), jobs, bug, &keeping),
+            }
+        }
+        What::Hostile {
+            seed,
+            first,
+            seeds,
+            jobs,
+            trace,
+            bug,
+        } => {
+            let Ok(bug) = find(bug.as_deref()) else {
+                return ExitCode::from(2);
+            };
+            planted::plant(bug);
+            match seed {
+                Some(seed) => run_one(Villages::Hostile, seed, trace, bug),
+                None => run_hostile(Plan::new(first, seeds, Shard::default()), jobs, bug),
             }
         }
         What::Sum {
@@ -178,9 +217,9 @@ fn find(name: Option<&str>) -> Result<Option<Bug>, ()> {
     bug.map(Some).ok_or(())
 }
 
-fn run_one(seed: u64, trace: bool, bug: Option<Bug>) -> ExitCode {
+fn run_one(villages: Villages, seed: u64, trace: bool, bug: Option<Bug>) -> ExitCode {
     let mode = if trace { Mode::Print } else { Mode::Keep };
-    let story = thorp_sim::run(seed, Options { trace: mode });
+    let story = villages.run(seed, Options { trace: mode });
     match &story.result {
         Ok(()) => {
             print!("{}", story.counts);
@@ -194,10 +233,16 @@ fn run_one(seed: u64, trace: bool, bug: Option<Bug>) -> ExitCode {
             if !trace {
                 story.tail.iter().for_each(|line| println!("{line}"));
             }
-            print_failure(&story, bug);
+            print_failure(villages, &story, bug);
             ExitCode::FAILURE
         }
     }
+}
+
+fn run_hostile(plan: Plan, jobs: u64, bug: Option<Bug>) -> ExitCode {
+    let villages = Villages::Hostile;
+    let ran = shards::run(villages, plan, jobs, None, &mut print_progress);
+    failing(ran.map(|ran| tell(villages, &ran, plan, bug, 0)))
 }
 
 fn run_many(plan: Plan, jobs: u64, bug: Option<Bug>, keeping: &Keeping) -> ExitCode {
@@ -207,10 +252,11 @@ fn run_many(plan: Plan, jobs: u64, bug: Option<Bug>, keeping: &Keeping) -> ExitC
         .as_deref()
         .map(|path| Checkpoint::open(path, tree));
     let ran = kept.transpose().and_then(|mut kept| {
-        let campaign = shards::run(plan, jobs, kept.as_mut(), &mut print_progress)?;
+        let villages = Villages::Usual;
+        let campaign = shards::run(villages, plan, jobs, kept.as_mut(), &mut print_progress)?;
         Ok((campaign, kept.map_or(0, |kept| kept.others())))
     });
-    failing(ran.map(|(campaign, others)| tell(&campaign, plan, bug, others)))
+    failing(ran.map(|(campaign, others)| tell(Villages::Usual, &campaign, plan, bug, others)))
 }
 
 fn print_progress(progress: &Progress) {
@@ -229,7 +275,13 @@ fn failing(code: io::Result<ExitCode>) -> ExitCode {
     })
 }
 
-fn tell(campaign: &Ran, plan: Plan, bug: Option<Bug>, others: usize) -> ExitCode {
+fn tell(
+    villages: Villages,
+    campaign: &Ran,
+    plan: Plan,
+    bug: Option<Bug>,
+    others: usize,
+) -> ExitCode {
     print!("{}", campaign.counts);
     println!("time: {:.1} s", campaign.seconds);
     if others > 0 {
@@ -237,11 +289,11 @@ fn tell(campaign: &Ran, plan: Plan, bug: Option<Bug>, others: usize) -> ExitCode
     }
     let Some(failed) = &campaign.failed else {
         println!("all {} seeds {plan} hold", campaign.counts.seeds);
-        return print_missing(&campaign.counts, campaign.counts.seeds);
+        return print_missing(villages, &campaign.counts);
     };
-    let again = campaign::retell(failed.seed);
+    let again = campaign::retell(villages, failed.seed);
     again.tail.iter().for_each(|line| println!("{line}"));
-    print_failure(failed, bug);
+    print_failure(villages, failed, bug);
     if again.result != failed.result {
         println!("told again, the seed ends otherwise: {:?}", again.result);
     }
@@ -269,7 +321,7 @@ fn sum(files: &[PathBuf], tree: &str, plan: Plan) -> io::Result<ExitCode> {
         seconds: kept.seconds(),
         failed: None,
     };
-    Ok(tell(&campaign, plan, None, kept.others()))
+    Ok(tell(Villages::Usual, &campaign, plan, None, kept.others()))
 }
 
 /// Whether the file has these digests.
@@ -290,8 +342,12 @@ fn compare(file: &Path, now: &Digests) -> io::Result<ExitCode> {
 }
 
 /// A large campaign has to see everything that can happen: what it never saw is not tried.
-fn print_missing(counts: &Counts, seeds: u64) -> ExitCode {
-    let missing = counts.missing();
+fn print_missing(villages: Villages, counts: &Counts) -> ExitCode {
+    let seeds = counts.seeds;
+    let missing = match villages {
+        Villages::Usual => counts.missing(),
+        Villages::Hostile => counts.answers_missing(ATTACKS),
+    };
     if seeds < SEEDS_FOR_ALL || missing.is_empty() {
         return ExitCode::SUCCESS;
     }
@@ -302,10 +358,10 @@ fn print_missing(counts: &Counts, seeds: u64) -> ExitCode {
 /// Seeds in which everything has to be seen.
 const SEEDS_FOR_ALL: u64 = 1_000;
 
-fn print_failure(story: &Story, bug: Option<Bug>) {
+fn print_failure(villages: Villages, story: &Story, bug: Option<Bug>) {
     if let Err(failure) = &story.result {
         println!("seed {} fails: {failure}", story.seed);
-        println!("{}", campaign::command(story.seed, bug));
+        println!("{}", campaign::command(villages, story.seed, bug));
     }
 }
 

@@ -1,10 +1,10 @@
 //! A node of the village: a core, and what its driver keeps beside it.
 
-use crate::byzantine::Byzantine;
 use crate::checks::rights::Site;
 use crate::checks::watches::Watches;
 use crate::disk::Disk;
 use crate::freshness::FreshnessByHome;
+use crate::hostile::Rogue;
 use crate::program::{Session, Waiting};
 use crate::time::{At, NodeNo};
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +24,7 @@ pub enum Machine {
     /// A member's.
     Member(Box<Member>),
     /// That of a process that keeps no rules.
-    Byzantine(Byzantine),
+    Byzantine(Rogue),
 }
 
 impl Machine {
@@ -34,7 +34,7 @@ impl Machine {
             Machine::Home(home) => home.deadline(),
             Machine::Site(site) => site.deadline(),
             Machine::Member(member) => member.deadline(),
-            Machine::Byzantine(_) => None,
+            Machine::Byzantine(rogue) => rogue.deadline(),
         }
     }
 

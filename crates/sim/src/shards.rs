@@ -1,7 +1,7 @@
 //! A campaign in pieces: each tells how far it is, and can be kept.
 
 use crate::Story;
-use crate::campaign::run_seeds;
+use crate::campaign::{Villages, run_seeds};
 use crate::checkpoint::Checkpoint;
 use crate::counts::Counts;
 use serde::{Deserialize, Serialize};
@@ -111,6 +111,7 @@ pub struct Ran {
 ///
 /// What held cannot be kept.
 pub fn run(
+    villages: Villages,
     plan: Plan,
     jobs: u64,
     mut kept: Option<&mut Checkpoint>,
@@ -130,7 +131,7 @@ pub fn run(
             continue;
         }
         let piece_begun = Instant::now();
-        let campaign = run_seeds(piece.first, piece.count, jobs);
+        let campaign = run_seeds(villages, piece.first, piece.count, jobs);
         let seconds = piece_begun.elapsed().as_secs_f64();
         ran.counts.add(&campaign.counts);
         ran.seconds += seconds;

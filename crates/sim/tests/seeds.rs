@@ -1,7 +1,9 @@
 //! A modest campaign on every test run; `thorp-sim run` makes large ones.
 
-use thorp_model::planted::Bug;
-use thorp_sim::campaign::{self, catch, is_deterministic, run_seeds};
+use thorp_model::planted::{self, Bug};
+use thorp_sim::Options;
+use thorp_sim::campaign::{self, Villages, catch, is_deterministic, run_seeds};
+use thorp_sim::hostile::ATTACKS;
 use thorp_sim::sameness;
 
 /// What the simulator does on the first seeds is what the file says. `make same` looks at all of them.
@@ -13,14 +15,30 @@ fn villages_behave_as_before() {
     assert_eq!(changed, Vec::<u64>::new(), "`make same` says more");
 }
 
+/// Whoever keeps the rules goes on, and every kind of attack is seen.
+fn hostile_nodes_stop_nobody() {
+    let villages = Villages::Hostile;
+    let campaign = run_seeds(villages, 1, 3, 2);
+    if let Some(story) = campaign.failed {
+        let command = campaign::command(villages, story.seed, None);
+        panic!("seed {} fails: {:?}\n{command}", story.seed, story.result);
+    }
+    assert_eq!(campaign.counts.answers_missing(ATTACKS), Vec::<&str>::new());
+    planted::plant(Some(Bug::ParticipantsBelieved));
+    let stories = [1, 3].map(|seed| villages.run(seed, Options::default()));
+    planted::plant(None);
+    let checkers = stories.map(|story| story.result.map_err(|failure| failure.checker));
+    assert_eq!(checkers, [Err("after an attack"), Err("under attack")]);
+}
+
 /// Planted bugs are for the whole process, so there is one test.
 #[test]
 fn villages_hold_and_planted_bugs_do_not() {
     campaign::keep_panics();
     villages_behave_as_before();
-    let campaign = run_seeds(1, 30, 2);
+    let campaign = run_seeds(Villages::Usual, 1, 30, 2);
     if let Some(story) = campaign.failed {
-        let command = campaign::command(story.seed, None);
+        let command = campaign::command(Villages::Usual, story.seed, None);
         panic!("seed {} fails: {:?}\n{command}", story.seed, story.result);
     }
     assert!(campaign.counts.operations > 30 * 500);
@@ -28,8 +46,12 @@ fn villages_hold_and_planted_bugs_do_not() {
     assert!(faults >= 30 * 5);
     assert_eq!(campaign.counts.faults_missing(), Vec::<&str>::new());
     for seed in [3, 12, 40] {
-        assert!(is_deterministic(seed), "seed {seed} tells two stories");
+        assert!(
+            is_deterministic(Villages::Usual, seed),
+            "seed {seed} tells two stories"
+        );
     }
+    hostile_nodes_stop_nobody();
     for bug in [Bug::EvictionNotTold, Bug::LateNoticeStrikes, Bug::StepSplit] {
         let caught = catch(bug, 1, 100, 2);
         assert!(caught.story.is_some(), "{} is not caught", bug.name());
