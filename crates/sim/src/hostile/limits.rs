@@ -5,7 +5,7 @@ use super::attack::{Attack, Target, ToParent};
 use super::eyes::{Eyes, nothing};
 use thorp_model::limits::{
     COMMIT_BYTES_MAX, DEPENDS_ON_MAX, OVERFLOW_CHUNK_BYTES, PARTICIPANTS_MAX, PROOF_BYTES_MAX,
-    READ_PAGES_MAX, SEGMENT_PATH_BYTES_MAX, STAGE_PAGES_MAX,
+    READ_PAGES_MAX, SEGMENT_PATH_BYTES_MAX, SLOTS_MAX, STAGE_PAGES_MAX,
 };
 use thorp_model::{
     Blob, CallId, CallRequest, CommitId, CommitRequest, Generation, HomeId, NewValue, PageId,
@@ -76,12 +76,17 @@ fn large_commit(mut request: CommitRequest, more: usize, prng: &mut Xoshiro256) 
         }
         2 => {
             let pages = (READ_PAGES_MAX / 64 + more) as u32;
-            let reads = (0..pages).map(|page| (PageId::new(NOWHERE.0, page), SlotSet::ALL));
+            let reads = (0..pages).map(|page| (PageId::new(NOWHERE.0, page), all_slots()));
             request.part.reads = reads.collect();
         }
         _ => request.part.writes = large_writes(more),
     }
     request
+}
+
+/// As one part travels: a set has no slots beyond those of a page.
+fn all_slots() -> SlotSet {
+    (0..SLOTS_MAX).map(Slot).collect()
 }
 
 fn large_writes(more: usize) -> Vec<PageWrites> {
