@@ -34,18 +34,7 @@ pub enum Villages {
     Hostile,
 }
 
-/// Bugs that only villages in which hostile nodes stay can show.
-const OF_HOSTILE: &[Bug] = &[Bug::DoubtsNotCounted];
-
 impl Villages {
-    /// Those in which a bug is looked for.
-    pub fn of(bug: Bug) -> Self {
-        match OF_HOSTILE.contains(&bug) {
-            true => Villages::Hostile,
-            false => Villages::Usual,
-        }
-    }
-
     /// Runs the village of a seed.
     pub fn run(self, seed: u64, options: Options) -> Story {
         match self {
@@ -137,7 +126,7 @@ pub struct Catch {
 /// Plants a bug and runs seeds until a checker catches it.
 pub fn catch(bug: Bug, first: u64, seeds_max: u64, jobs: u64) -> Catch {
     planted::plant(Some(bug));
-    let campaign = run_seeds(Villages::of(bug), first, seeds_max, jobs);
+    let campaign = run_seeds(Villages::Usual, first, seeds_max, jobs);
     planted::plant(None);
     let seeds = match &campaign.failed {
         Some(story) => story.seed - first + 1,
