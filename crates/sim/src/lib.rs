@@ -21,7 +21,7 @@ mod forger;
 pub mod freshness;
 mod going_back;
 pub mod history;
-pub mod hostile;
+mod hostile;
 pub mod link;
 mod made_up;
 pub mod members;
@@ -40,6 +40,7 @@ pub mod village;
 pub mod world;
 
 pub use certificates::Authority;
+pub use hostile::ATTACKS;
 pub use options::Options;
 pub use trace::Mode;
 

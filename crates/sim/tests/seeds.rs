@@ -1,9 +1,9 @@
 //! A modest campaign on every test run; `thorp-sim run` makes large ones.
 
 use thorp_model::planted::{self, Bug};
+use thorp_sim::ATTACKS;
 use thorp_sim::Options;
 use thorp_sim::campaign::{self, Villages, catch, is_deterministic, run_seeds};
-use thorp_sim::hostile::ATTACKS;
 use thorp_sim::sameness;
 
 /// What the simulator does on the first seeds is what the file says. `make same` looks at all of them.
