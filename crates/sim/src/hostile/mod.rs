@@ -20,6 +20,10 @@ mod torn;
 mod village;
 mod votes;
 
+#[allow(
+    unreachable_pub,
+    reason = "a public field of a node has this type, and nobody outside names it"
+)]
 pub use rogue::Rogue;
 
 use crate::failure::Checked;
