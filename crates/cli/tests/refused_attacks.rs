@@ -55,18 +55,15 @@ impl Claimant {
         let mut edge = attacker.call_and_wait(via, &hello).unwrap();
         edge.send(&Message::Claims(claims));
         loop {
-            match edge.receive()? {
-                Message::Down(Down::Begin(begin)) => {
-                    return Some(Claimant {
-                        edge,
-                        member: hello.node,
-                        home: begin.home,
-                        epoch: begin.epoch,
-                        receipts: vec![begin.receipt],
-                        calls: 0,
-                    });
-                }
-                _ => {}
+            if let Message::Down(Down::Begin(begin)) = edge.receive()? {
+                return Some(Claimant {
+                    edge,
+                    member: hello.node,
+                    home: begin.home,
+                    epoch: begin.epoch,
+                    receipts: vec![begin.receipt],
+                    calls: 0,
+                });
             }
         }
     }

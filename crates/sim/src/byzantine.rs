@@ -3,7 +3,7 @@
 
 use crate::forger::Forger;
 use crate::made_up::MADE_UP_NAMES;
-use crate::node::WALL_MS_FIRST;
+use crate::time::WALL_MS_FIRST;
 use std::convert::Infallible;
 use thorp_model::limits::{
     CALLS_PER_CHILD_MAX, COMMITS_IN_FLIGHT_MAX, DELEGATION_MS, FETCHES_PER_CHILD_MAX,

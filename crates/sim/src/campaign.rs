@@ -1,7 +1,7 @@
 //! Many seeds, on several threads, until one fails.
 
 use crate::counts::Counts;
-use crate::{Mode, Options, Story, run, run_back};
+use crate::{Mode, Options, Story, run, run_back, run_hostile};
 use std::cell::RefCell;
 use std::panic;
 use std::sync::Mutex;
@@ -32,6 +32,8 @@ pub enum Villages {
     Usual,
     /// Those whose homes do (rule R9).
     GoingBack,
+    /// Those in which hostile nodes stay, and nothing else goes wrong.
+    Hostile,
 }
 
 /// Bugs that only villages whose homes go back can show.
@@ -61,6 +63,7 @@ impl Villages {
         match self {
             Villages::Usual => run(seed, options),
             Villages::GoingBack => run_back(seed, options),
+            Villages::Hostile => run_hostile(seed, options),
         }
     }
 
@@ -68,6 +71,7 @@ impl Villages {
         match self {
             Villages::Usual => "run",
             Villages::GoingBack => "back",
+            Villages::Hostile => "hostile",
         }
     }
 }

@@ -22,6 +22,7 @@ mod forger;
 pub mod freshness;
 mod going_back;
 pub mod history;
+mod hostile;
 pub mod link;
 mod made_up;
 pub mod members;
@@ -29,6 +30,7 @@ pub mod network;
 pub mod node;
 pub mod options;
 pub mod oracle;
+mod pace;
 pub mod program;
 pub mod role;
 pub mod sameness;
@@ -41,6 +43,7 @@ pub mod world;
 
 pub use back::EVERYTHING as EVERYTHING_OF_GOING_BACK;
 pub use certificates::Authority;
+pub use hostile::ATTACKS;
 pub use options::Options;
 pub use trace::Mode;
 
@@ -77,7 +80,16 @@ pub fn run_back(seed: u64, options: Options) -> Story {
 
 /// Runs the village of a seed.
 pub fn run(seed: u64, options: Options) -> Story {
-    let mut world = match World::new(seed, options) {
+    tell(seed, World::new(seed, options), World::run)
+}
+
+/// Runs the village of a seed in which hostile nodes stay.
+pub fn run_hostile(seed: u64, options: Options) -> Story {
+    tell(seed, hostile::settle(seed, options), hostile::run)
+}
+
+fn tell(seed: u64, world: Checked<World>, run: fn(&mut World) -> Checked) -> Story {
+    let mut world = match world {
         Ok(world) => world,
         Err(failure) => {
             return Story {
@@ -89,7 +101,7 @@ pub fn run(seed: u64, options: Options) -> Story {
             };
         }
     };
-    let result = catch_unwind(AssertUnwindSafe(|| world.run()));
+    let result = catch_unwind(AssertUnwindSafe(|| run(&mut world)));
     Story {
         seed,
         hash: world.trace.hash(),

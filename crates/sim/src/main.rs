@@ -7,6 +7,7 @@ use std::time::Instant;
 use std::{fs, io};
 use thorp_model::planted;
 use thorp_model::planted::Bug;
+use thorp_sim::ATTACKS;
 use thorp_sim::campaign::{self, Catch, Villages};
 use thorp_sim::checkpoint::Checkpoint;
 use thorp_sim::counts::Counts;
@@ -19,6 +20,29 @@ use thorp_sim::{Mode, Options, Story};
 struct Arguments {
     #[command(subcommand)]
     what: What,
+}
+
+/// Which seeds, and how.
+#[derive(clap::Args)]
+struct Range {
+    /// Only this seed.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// The seed with which to begin.
+    #[arg(long, default_value_t = 1)]
+    first: u64,
+    /// How many seeds.
+    #[arg(long, default_value_t = 100)]
+    seeds: u64,
+    /// Threads.
+    #[arg(long, default_value_t = 1)]
+    jobs: u64,
+    /// Print every event of the one seed.
+    #[arg(long)]
+    trace: bool,
+    /// Plant a bug.
+    #[arg(long)]
+    bug: Option<String>,
 }
 
 #[derive(Subcommand)]
@@ -47,26 +71,9 @@ enum What {
         keeping: Keeping,
     },
     /// Run villages whose homes go back in time.
-    Back {
-        /// Only this seed.
-        #[arg(long)]
-        seed: Option<u64>,
-        /// The seed with which to begin.
-        #[arg(long, default_value_t = 1)]
-        first: u64,
-        /// How many seeds.
-        #[arg(long, default_value_t = 100)]
-        seeds: u64,
-        /// Threads.
-        #[arg(long, default_value_t = 1)]
-        jobs: u64,
-        /// Print every event of the one seed.
-        #[arg(long)]
-        trace: bool,
-        /// Plant a bug.
-        #[arg(long)]
-        bug: Option<String>,
-    },
+    Back(Range),
+    /// Run villages in which hostile nodes stay, and nothing else goes wrong.
+    Hostile(Range),
     /// Add up what several files keep, and tell what is missing.
     Sum {
         /// The files.
@@ -152,23 +159,8 @@ fn main() -> ExitCode {
                 None => run_many(Plan::new(first, seeds, keeping.shard), jobs, bug, &keeping),
             }
         }
-        What::Back {
-            seed,
-            first,
-            seeds,
-            jobs,
-            trace,
-            bug,
-        } => {
-            let Ok(bug) = find(bug.as_deref()) else {
-                return ExitCode::from(2);
-            };
-            planted::plant(bug);
-            match seed {
-                Some(seed) => run_one(Villages::GoingBack, seed, trace, bug),
-                None => run_back(Plan::new(first, seeds, Shard::default()), jobs, bug),
-            }
-        }
+        What::Back(range) => run_range(Villages::GoingBack, range),
+        What::Hostile(range) => run_range(Villages::Hostile, range),
         What::Sum {
             files,
             tree,
@@ -238,9 +230,16 @@ fn run_one(villages: Villages, seed: u64, trace: bool, bug: Option<Bug>) -> Exit
     }
 }
 
-fn run_back(plan: Plan, jobs: u64, bug: Option<Bug>) -> ExitCode {
-    let villages = Villages::GoingBack;
-    let ran = shards::run(villages, plan, jobs, None, &mut print_progress);
+fn run_range(villages: Villages, range: Range) -> ExitCode {
+    let Ok(bug) = find(range.bug.as_deref()) else {
+        return ExitCode::from(2);
+    };
+    planted::plant(bug);
+    if let Some(seed) = range.seed {
+        return run_one(villages, seed, range.trace, bug);
+    }
+    let plan = Plan::new(range.first, range.seeds, Shard::default());
+    let ran = shards::run(villages, plan, range.jobs, None, &mut print_progress);
     failing(ran.map(|ran| tell(villages, &ran, plan, bug, 0)))
 }
 
@@ -251,13 +250,8 @@ fn run_many(plan: Plan, jobs: u64, bug: Option<Bug>, keeping: &Keeping) -> ExitC
         .as_deref()
         .map(|path| Checkpoint::open(path, tree));
     let ran = kept.transpose().and_then(|mut kept| {
-        let campaign = shards::run(
-            Villages::Usual,
-            plan,
-            jobs,
-            kept.as_mut(),
-            &mut print_progress,
-        )?;
+        let villages = Villages::Usual;
+        let campaign = shards::run(villages, plan, jobs, kept.as_mut(), &mut print_progress)?;
         Ok((campaign, kept.map_or(0, |kept| kept.others())))
     });
     failing(ran.map(|(campaign, others)| tell(Villages::Usual, &campaign, plan, bug, others)))
@@ -351,6 +345,7 @@ fn print_missing(villages: Villages, counts: &Counts) -> ExitCode {
     let missing = match villages {
         Villages::Usual => counts.missing(),
         Villages::GoingBack => counts.answers_missing(thorp_sim::EVERYTHING_OF_GOING_BACK),
+        Villages::Hostile => counts.answers_missing(ATTACKS),
     };
     if seeds < SEEDS_FOR_ALL || missing.is_empty() {
         return ExitCode::SUCCESS;

@@ -94,7 +94,7 @@ impl World {
         checks::promises::sent(self, from, &message)?;
         checks::helpers::sent(self, from, id, &message)?;
         let news = self.freshness_in(from, &message);
-        let message = self.as_bytes(message)?;
+        let message = self.as_bytes(from, message)?;
         if self.village.beside && matches!(message, Message::Down(Down::Peer(_))) {
             self.send_beside(id, message);
             return Ok(());
@@ -119,8 +119,9 @@ impl World {
         Ok(())
     }
 
-    fn as_bytes(&self, message: Message) -> Checked<Message> {
-        if !self.village.as_bytes {
+    fn as_bytes(&self, from: NodeNo, message: Message) -> Checked<Message> {
+        // What a rogue makes up may have no bytes, or more than one form.
+        if !self.village.as_bytes || self.nodes[from.0].rogue {
             return Ok(message);
         }
         let wrong =

@@ -1,11 +1,12 @@
 //! A node of the village: a core, and what its driver keeps beside it.
 
-use crate::byzantine::Byzantine;
 use crate::checks::rights::Site;
 use crate::checks::watches::Watches;
 use crate::disk::Disk;
 use crate::freshness::FreshnessByHome;
+use crate::hostile::Rogue;
 use crate::program::{Session, Waiting};
+use crate::time::WALL_MS_FIRST;
 use crate::time::{At, NodeNo};
 use std::collections::{BTreeMap, BTreeSet};
 use thorp_cache::Cache;
@@ -24,7 +25,7 @@ pub enum Machine {
     /// A member's.
     Member(Box<Member>),
     /// That of a process that keeps no rules.
-    Byzantine(Byzantine),
+    Byzantine(Rogue),
 }
 
 impl Machine {
@@ -34,7 +35,7 @@ impl Machine {
             Machine::Home(home) => home.deadline(),
             Machine::Site(site) => site.deadline(),
             Machine::Member(member) => member.deadline(),
-            Machine::Byzantine(_) => None,
+            Machine::Byzantine(rogue) => rogue.deadline(),
         }
     }
 
@@ -230,9 +231,6 @@ pub struct Node {
     /// The place of its plan in the village's list of its kind.
     pub plan: usize,
 }
-
-/// Milliseconds since 1970 when every village begins.
-pub const WALL_MS_FIRST: u64 = 1_000_000_000;
 
 impl Node {
     /// What the node's clocks say.

@@ -1,11 +1,11 @@
 //! The roles of nodes: each machine has commands and actions of its own, and the
 //! village does what only that role wants.
 
-use crate::byzantine::Byzantine;
 use crate::checks;
 use crate::digest::Digested;
 use crate::failure::{Checked, demand};
 use crate::going_back;
+use crate::hostile::Rogue;
 use crate::node::Machine;
 use crate::time::{Local, NodeNo};
 use crate::world::World;
@@ -100,7 +100,7 @@ impl Role for Member {
     }
 }
 
-impl Role for Byzantine {
+impl Role for Rogue {
     fn of(machine: &mut Machine) -> Option<&mut Self> {
         match machine {
             Machine::Byzantine(rogue) => Some(rogue),
@@ -119,7 +119,7 @@ impl World {
         match &self.nodes[no.0].machine {
             Some(Machine::Home(_)) => self.handle::<Home>(no, event.for_role()),
             Some(Machine::Member(_)) => self.handle::<Member>(no, event.for_role()),
-            Some(Machine::Byzantine(_)) => self.handle::<Byzantine>(no, event),
+            Some(Machine::Byzantine(_)) => self.handle::<Rogue>(no, event),
             Some(Machine::Site(_)) | None => self.handle::<Redirector>(no, event),
         }
     }

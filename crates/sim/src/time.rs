@@ -6,6 +6,9 @@ use std::fmt;
 
 use thorp_model::{EdgeId, Mark, PageId, Place, RequestId};
 
+/// Milliseconds since 1970 when every village begins.
+pub const WALL_MS_FIRST: u64 = 1_000_000_000;
+
 /// A simulated time in microseconds since the village began.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct At(pub u64);

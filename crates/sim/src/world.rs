@@ -15,6 +15,7 @@ use crate::link::Edge;
 use crate::node::{Machine, Node, Resident};
 use crate::options::Options;
 use crate::oracle::Oracle;
+use crate::pace::Pace;
 use crate::program::{PROGRESS_MIN, Session};
 use crate::time::{Agenda, At, Local, NodeNo, Planned};
 use crate::trace::Trace;
@@ -54,6 +55,8 @@ pub struct World {
     pub durable_told: BTreeMap<HomeId, Vec<(At, Position)>>,
     /// Freshness of a home that a node is about to take, or to turn away.
     pub arriving: Option<(HomeId, Freshness)>,
+    /// When members last committed.
+    pub pace: Pace,
     /// What is counted.
     pub counts: Counts,
     /// What happened.
@@ -109,8 +112,17 @@ const QUIET_ROUND_TRIPS: u64 = 5;
 impl World {
     /// The village of a seed, at the beginning of time.
     pub fn new(seed: u64, options: Options) -> Checked<Self> {
+        Self::with_village(seed, options, Village::draw)
+    }
+
+    /// The village that somebody draws for a seed.
+    pub(crate) fn with_village(
+        seed: u64,
+        options: Options,
+        draw: fn(&mut Xoshiro256) -> Village,
+    ) -> Checked<Self> {
         let mut prng = Xoshiro256::new(seed);
-        let village = Village::draw(&mut prng.fork());
+        let village = draw(&mut prng.fork());
         let fault_prng = prng.fork();
         let mut world = World {
             now: At(0),
@@ -123,6 +135,7 @@ impl World {
             promised: BTreeMap::new(),
             durable_told: BTreeMap::new(),
             arriving: None,
+            pace: Pace::default(),
             counts: Counts {
                 seeds: 1,
                 ..Counts::default()
@@ -223,6 +236,12 @@ impl World {
             plan,
         });
         no
+    }
+
+    /// The nodes of a kind.
+    pub fn nodes_of(&self, kind: NodeKind) -> Vec<NodeNo> {
+        let nodes = self.nodes.iter().filter(|node| node.kind == kind);
+        nodes.map(|node| node.no).collect()
     }
 
     /// A node by its place.
@@ -425,6 +444,11 @@ impl World {
         while !self.is_struck_enough() {
             self.next()?;
         }
+        self.finish()
+    }
+
+    /// The end of a story: healing, progress, rest, and a last look.
+    pub fn finish(&mut self) -> Checked {
         self.heal()?;
         self.await_progress()?;
         self.rest()?;

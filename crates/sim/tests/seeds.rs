@@ -1,6 +1,8 @@
 //! A modest campaign on every test run; `thorp-sim run` makes large ones.
 
-use thorp_model::planted::Bug;
+use thorp_model::planted::{self, Bug};
+use thorp_sim::ATTACKS;
+use thorp_sim::Options;
 use thorp_sim::campaign::{self, Villages, catch, is_deterministic, run_seeds};
 use thorp_sim::sameness;
 
@@ -46,12 +48,29 @@ fn homes_go_back() {
     }
 }
 
+/// Whoever keeps the rules goes on, and every kind of attack is seen.
+fn hostile_nodes_stop_nobody() {
+    let villages = Villages::Hostile;
+    let campaign = run_seeds(villages, 1, 3, 2);
+    if let Some(story) = campaign.failed {
+        let command = campaign::command(villages, story.seed, None);
+        panic!("seed {} fails: {:?}\n{command}", story.seed, story.result);
+    }
+    assert_eq!(campaign.counts.answers_missing(ATTACKS), Vec::<&str>::new());
+    planted::plant(Some(Bug::ParticipantsBelieved));
+    let stories = [1, 6].map(|seed| villages.run(seed, Options::default()));
+    planted::plant(None);
+    let checkers = stories.map(|story| story.result.map_err(|failure| failure.checker));
+    assert_eq!(checkers, [Err("after an attack"), Err("under attack")]);
+}
+
 /// Planted bugs are for the whole process, so there is one test.
 #[test]
 fn villages_hold_and_planted_bugs_do_not() {
     campaign::keep_panics();
     villages_behave_as_before();
     homes_go_back();
+    hostile_nodes_stop_nobody();
     let campaign = run_seeds(Villages::Usual, 1, 30, 2);
     if let Some(story) = campaign.failed {
         let command = campaign::command(Villages::Usual, story.seed, None);

@@ -3,7 +3,8 @@
 use super::branch::BranchNo;
 use super::program::Program;
 use crate::disk::Disk;
-use crate::node::{Machine, WALL_MS_FIRST};
+use crate::node::Machine;
+use crate::time::WALL_MS_FIRST;
 use crate::time::{At, NodeNo};
 use thorp_model::{HomeId, MemberId, Millis, NodeKind, Now, Peer, Principal};
 

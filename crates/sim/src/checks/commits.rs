@@ -255,6 +255,9 @@ pub fn told(world: &mut World, id: CommitId, asked: &Rc<Asked>, outcome: &Outcom
     match outcome {
         Outcome::Committed { position, stamp } => {
             committed(world, id, asked, *position)?;
+            if !asked.writes.is_empty() {
+                world.pace.committed(id.member, world.now);
+            }
             stands(world, asked, *position, *stamp);
         }
         Outcome::Refused(refusal) => {

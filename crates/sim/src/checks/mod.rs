@@ -8,6 +8,7 @@ pub mod directory;
 pub mod end;
 pub mod helpers;
 pub mod joint;
+pub mod pace;
 pub mod promises;
 pub mod reads;
 pub mod rights;

@@ -12,6 +12,8 @@ use thorp_model::{
 /// Looks at a message as it is sent.
 pub fn sent(world: &mut World, from: NodeNo, message: &Message) -> Checked {
     match message {
+        // A rogue may promise what it likes: no parent listens to it.
+        Message::Down(_) if world.nodes[from.0].rogue => Ok(()),
         Message::Down(message) => {
             sent_down(world, from, message)?;
             super::told::sent(world, from, message)

@@ -3,6 +3,7 @@
 use super::{HUNG_MS_MAX, Relief};
 use crate::byzantine::Byzantine;
 use crate::failure::Checked;
+use crate::hostile::Rogue;
 use crate::link::Edge;
 use crate::made_up::ROGUE;
 use crate::node::{Drift, Machine};
@@ -194,7 +195,7 @@ impl World {
             homes,
             is_site,
         );
-        self.node(no).machine = Some(Machine::Byzantine(rogue));
+        self.node(no).machine = Some(Machine::Byzantine(Rogue::Passing(rogue)));
         self.node(no).resident = None;
         let ms = self.fault_prng.range(300, 3_000);
         self.relieve_in(ms, Relief::Byzantine(no));
