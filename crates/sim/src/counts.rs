@@ -199,8 +199,14 @@ impl Counts {
 
 /// Branches that stories reach, and villages do not have to. No operator of a village ends a vote in doubt: what an operator
 /// ends may be right at one home only, and the checkers demand that it is right at all. Without one, only a rogue decides
-/// otherwise than its vote ended, and few do.
-const STORIES_ONLY: &[Note] = &[Note::DoubtSettled, Note::EndedOtherwise];
+/// otherwise than its vote ended, and few do. No disk of these villages goes back: others are for that (`back`).
+const STORIES_ONLY: &[Note] = &[
+    Note::DoubtSettled,
+    Note::EndedOtherwise,
+    Note::OtherHistoryMet,
+    Note::Forgot,
+    Note::Confirmed,
+];
 
 fn see(tally: &mut Tally, name: &'static str) {
     *tally.entry(Cow::Borrowed(name)).or_default() += 1;
