@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 use thorp_client::{CommitId, Error, ErrorKind, Member, Ref, Session, Transaction};
-use thorp_testing::eventually;
+use thorp_testing::{eventually, signal};
 
 const WRITERS: usize = 3;
 /// Each writer has one at each home.
@@ -275,7 +275,11 @@ fn what_copies_of_two_homes_have_lost_is_named() {
         }
         for (which, backup) in backups.iter().enumerate() {
             bank.eventually_transfers(TRANSFERS);
+            // As a snapshot of the volume: all files are of one moment.
+            let process = village.home(which).process.id();
+            signal("STOP", process);
             copy(&village.home_dir(which).join("store"), backup);
+            signal("CONT", process);
         }
     });
     for (which, backup) in backups.iter().enumerate() {
