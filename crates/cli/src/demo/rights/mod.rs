@@ -13,6 +13,8 @@ use super::wire::{Done, Order};
 use crate::commands::say;
 use crate::failure::{Code, Failure};
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 use thorp_net::NodeRole;
 
 /// Names in this demo: who may read, who may not, who writes, and who operates the village.
@@ -23,6 +25,20 @@ const OLGA: &str = "olga";
 /// How long Carl commits and Anna looks, and when Anna loses her right.
 const COUNT_MS: u64 = 4_000;
 const REVOKE_AFTER_MS: u64 = 1_500;
+/// How long the audit may take to have all that happened, and when it is read again.
+const AUDIT_TIMEOUT: Duration = Duration::from_secs(20);
+const AUDIT_AGAIN: Duration = Duration::from_millis(200);
+/// What the audit has at the end: who, what, and the segment or the site that says so.
+const EXPECTED: [[&str; 3]; 6] = [
+    [BEN, WANTED, "office"],
+    [BEN, WANTED, "yard"],
+    [BEN, WANTED, "plans"],
+    [CARL, CHANGED, "plans"],
+    [OLGA, CHANGED, "plans"],
+    [ANNA, WANTED, "office"],
+];
+const WANTED: &str = "wanted read";
+const CHANGED: &str = "changed the rights";
 /// What a site keeps in memory, in bytes: one site serves pages itself, the other sends requests to neighbours.
 const OFFICE_MEMORY: usize = 64 << 20;
 const YARD_MEMORY: usize = 0;
@@ -89,6 +105,12 @@ pub(super) fn run(dir: &Path, logs: &Path, interrupted: &Interrupted) -> Result<
             Err(Failure::new(what, todo).with(Code::Wrong))
         }
     }
+}
+
+/// Whether a line of the audit has these words.
+fn is_in(lines: &[String], words: &[&str]) -> bool {
+    let has = |line: &String| words.iter().all(|word| line.contains(word));
+    lines.iter().any(has)
 }
 
 fn segment() -> String {
@@ -229,35 +251,30 @@ impl Cast {
     }
 
     fn audit(&mut self, village: &Village, checks: &mut Checks) -> Result<(), Failure> {
-        let lines = village.audit(OLGA, &self.home)?;
+        let lines = self.written_audit(village)?;
         lines
             .iter()
             .try_for_each(|line| say(&format!("  {line}")))?;
-        let has = |who: &str, what: &str, by: &str| {
-            let mut lines = lines.iter();
-            lines.any(|line| [who, what, by].iter().all(|part| line.contains(part)))
-        };
-        let wanted = "wanted read";
-        for (who, what, by) in [
-            (BEN, wanted, "office"),
-            (BEN, wanted, "yard"),
-            (BEN, wanted, "plans"),
-            (CARL, "changed the rights", "plans"),
-            (OLGA, "changed the rights", "plans"),
-            (ANNA, wanted, "office"),
-        ] {
+        for expected in EXPECTED {
+            let [who, what, by] = expected;
             let line = format!("the audit has: {who} {what} ({by})");
-            checks.check(
-                has(who, what, by),
-                &line,
-                if has(who, what, by) {
-                    "it has"
-                } else {
-                    "it has not"
-                },
-            )?;
+            let has = is_in(&lines, &expected);
+            checks.check(has, &line, if has { "it has" } else { "it has not" })?;
         }
         Ok(())
+    }
+
+    /// The audit, once all is in it. The home writes it with its heartbeats, and shows what its disk has.
+    fn written_audit(&self, village: &Village) -> Result<Vec<String>, Failure> {
+        let end = Instant::now() + AUDIT_TIMEOUT;
+        loop {
+            let lines = village.audit(OLGA, &self.home)?;
+            let is_whole = EXPECTED.iter().all(|expected| is_in(&lines, expected));
+            if is_whole || Instant::now() > end {
+                return Ok(lines);
+            }
+            thread::sleep(AUDIT_AGAIN);
+        }
     }
 
     fn stop(self) -> Result<(), Failure> {
