@@ -1,30 +1,18 @@
-//! Attacks by a member with an ordinary certificate on real processes, that come to nothing.
+//! What a member makes up about the history of a home (rule R9): it comes to nothing.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "helpers of tests, although not by attribute"
-)]
-
-mod common;
-
-use common::one_site::OneSite;
-use common::thorp;
+use crate::common::one_site::OneSite;
+use crate::common::thorp;
+use crate::scene::join;
 use serde_json::Value;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
-use thorp_client::{JoinConfig, Member};
 use thorp_model::limits::{CLAIMS_MAX, OVERFLOW_CHUNK_BYTES};
 use thorp_model::{
     Blob, CallId, CallRequest, CallResponse, Claim, Down, Epoch, HomeId, Mark, MemberId, Message,
     Position, Receipt, Up, Verdict, message,
 };
-use thorp_testing::{Attacker, AttackerEdge, HomeProcess, PATIENCE, finish, made_up_receipt};
-
-fn join(dir: &Path, name: &str, via: &str) -> Member {
-    let config = JoinConfig::new(via).identity(dir.join(name));
-    Member::join(config.join_timeout(PATIENCE)).unwrap()
-}
+use thorp_testing::{Attacker, AttackerEdge, HomeProcess, finish, made_up_receipt};
 
 fn status(home: &HomeProcess) -> Value {
     let said = thorp().run(&["status", &home.http, "--json"]);

@@ -1,0 +1,268 @@
+//! A home, sites below it, and nodes that keep no rules.
+
+use crate::common::thorp;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use thorp_client::{JoinConfig, Member, Reference, Session};
+use thorp_model::{
+    Blob, CallId, CallRequest, CallResponse, Claim, CommitId, CommitRequest, Down, Generation,
+    HomeId, MemberId, Message, NewValue, PageId, PageWrites, Part, RIGHTS_SLOT, Refusal,
+    Registration, SegmentId, SlotSet, Stamp, Up, WriteOp, message, rights_page,
+};
+use thorp_testing::{
+    Attacker, AttackerEdge, HomeProcess, Intruder, OF_A_TEST, PATIENCE, Process, signal,
+};
+
+pub(crate) fn join(dir: &Path, name: &str, via: &str) -> Member {
+    let config = JoinConfig::new(via).identity(dir.join(name));
+    Member::join(config.join_timeout(PATIENCE)).unwrap()
+}
+
+pub(crate) fn intrude(dir: &Path, name: &str, via: &str) -> Intruder {
+    Intruder::enter(&dir.join(name).display().to_string(), via)
+}
+
+pub(crate) fn invite(dir: &Path, home: &HomeProcess, name: &str, role: &str) -> String {
+    let out = dir.join(name).display().to_string();
+    let words = ["invite", name, "--role", role, "--dir", &home.authority];
+    let said = thorp().run(&[&words[..], &["--out", &out]].concat());
+    assert_eq!(said.code, 0, "{}", said.err);
+    out
+}
+
+/// A home, and the certificates of nodes: names and roles.
+pub(crate) fn home_with(dir: &Path, nodes: &[(&str, &str)]) -> HomeProcess {
+    let home = thorp().home(dir);
+    for (name, role) in nodes {
+        invite(dir, &home, name, role);
+    }
+    home
+}
+
+pub(crate) fn open(intruder: &mut Intruder, path: &str) -> SegmentId {
+    let request = CallRequest::Open {
+        path: path.to_owned(),
+        create: true,
+    };
+    match intruder.call(request) {
+        Down::CallResult(message::CallResult {
+            result: Ok(CallResponse::Segment(info)),
+            ..
+        }) => info.id,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Commits as one of the registrations of an intruder.
+pub(crate) struct Writer {
+    pub(crate) intruder: Intruder,
+    pub(crate) registration: Registration,
+    sequence: u64,
+}
+
+impl Writer {
+    pub(crate) fn new(mut intruder: Intruder) -> Self {
+        let registration = intruder.register();
+        Writer {
+            intruder,
+            registration,
+            sequence: 0,
+        }
+    }
+
+    pub(crate) fn request(
+        &mut self,
+        reads: Vec<(PageId, SlotSet)>,
+        writes: Vec<PageWrites>,
+    ) -> CommitRequest {
+        self.sequence += 1;
+        CommitRequest {
+            id: CommitId {
+                member: self.intruder.member,
+                sequence: self.sequence,
+            },
+            registration: self.registration,
+            part: Part {
+                home: self.intruder.home,
+                evidence: self.intruder.position,
+                reads,
+                writes,
+            },
+            with: Vec::new(),
+            depends_on: Vec::new(),
+            after: Stamp::default(),
+        }
+    }
+
+    /// Changes the rights list of a segment.
+    pub(crate) fn restrict(&mut self, segment: SegmentId, list: &str) -> Result<(), Refusal> {
+        let op = WriteOp::Write {
+            generation: Generation(1),
+            value: NewValue::Inline(Blob::from(list.as_bytes())),
+        };
+        let writes = PageWrites {
+            page: rights_page(segment),
+            slots: vec![(RIGHTS_SLOT, op)],
+        };
+        let request = self.request(Vec::new(), vec![writes]);
+        let id = request.id;
+        self.intruder.send(Up::Commit(request));
+        loop {
+            match self.intruder.hear() {
+                Down::Step(step) if step.commit == Some(id) => return Ok(()),
+                Down::Committed(committed) if committed.commit == id => return Ok(()),
+                Down::Refused(refused) if refused.commit == id => return Err(refused.refusal),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// A home, and a site below it.
+pub(crate) struct Place {
+    pub(crate) dir: tempfile::TempDir,
+    pub(crate) home: Option<HomeProcess>,
+    pub(crate) _site: Process,
+    pub(crate) site_via: String,
+}
+
+impl Place {
+    pub(crate) fn new(site_config: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let home = thorp().home(dir.path());
+        for name in ["anna", "bert", "mallory"] {
+            invite(dir.path(), &home, name, "member");
+        }
+        let file = dir.path().join("site.toml");
+        fs::write(&file, site_config).unwrap();
+        let config = ["--config", file.to_str().unwrap()];
+        let above = ("alps", &*home.via);
+        let (site, site_via) = site(dir.path(), &home, "valley", above, &config);
+        Place {
+            dir,
+            home: Some(home),
+            _site: site,
+            site_via,
+        }
+    }
+
+    pub(crate) fn signal(&self, name: &str) {
+        signal(name, self.home.as_ref().unwrap().process.id());
+    }
+
+    pub(crate) fn restart_home(&mut self) {
+        let home = self.home.take().unwrap();
+        assert_eq!(home.process.terminate(), 0);
+        self.home = Some(thorp().home(self.dir.path()));
+    }
+}
+
+pub(crate) fn add_one(member: &Member, counter: &Reference) -> thorp_client::Result<u64> {
+    let session = Session::new().strict(true);
+    let timeouts = session
+        .fetch_timeout(Duration::from_secs(2))
+        .commit_timeout(Duration::from_secs(2));
+    let mut tx = member.begin(timeouts);
+    let value = tx.read(counter)?;
+    let value = u64::from_le_bytes(value.try_into().unwrap()) + 1;
+    tx.write(counter, value.to_le_bytes().to_vec())?;
+    tx.commit()?;
+    Ok(value)
+}
+
+pub(crate) fn counter(member: &Member, path: &str) -> Reference {
+    let segment = member.create(path).unwrap();
+    let made = member.transact(|tx| tx.create(&segment, 0_u64.to_le_bytes()));
+    made.unwrap()
+}
+
+/// How many transactions a member commits in so long.
+pub(crate) fn rate(member: &Member, counter: &Reference, time: Duration) -> u32 {
+    let (begun, mut count) = (Instant::now(), 0);
+    while begun.elapsed() < time {
+        if add_one(member, counter).is_ok() {
+            count += 1;
+        }
+    }
+    count
+}
+
+/// Starts a site below another node.
+pub(crate) fn site(
+    dir: &Path,
+    home: &HomeProcess,
+    name: &str,
+    above: (&str, &str),
+    flags: &[&str],
+) -> (Process, String) {
+    let identity = dir.join(name);
+    if !identity.exists() {
+        invite(dir, home, name, "site");
+    }
+    let via = format!("unix:{}", dir.join(format!("{name}.sock")).display());
+    let identity = identity.display().to_string();
+    let mut command = thorp().command(&["site", "--identity", &identity]);
+    command
+        .arg(format!("--home={}={}", above.0, above.1))
+        .args(["--listen", &via])
+        .args(flags)
+        .args(OF_A_TEST);
+    let site = Process::start(command);
+    site.ready();
+    (site, via)
+}
+
+/// A process of a name comes, with an id of its own, and claims this.
+pub(crate) fn arrive(
+    attacker: &Attacker,
+    via: &str,
+    random: u64,
+    claims: Vec<(HomeId, Claim)>,
+) -> (AttackerEdge, message::Begin) {
+    let mut hello = attacker.greeting();
+    hello.node = MemberId::new(hello.node.name(), random);
+    let mut edge = attacker.call_and_wait(via, &hello).unwrap();
+    edge.send(&Message::Claims(claims));
+    loop {
+        match edge.receive() {
+            Some(Message::Down(Down::Begin(begin))) => return (edge, begin),
+            Some(_) => {}
+            None => panic!("turned away"),
+        }
+    }
+}
+
+/// The same, registered at the home.
+pub(crate) fn register(
+    attacker: &Attacker,
+    via: &str,
+    random: u64,
+) -> (AttackerEdge, CommitId, Registration) {
+    let (mut edge, begin) = arrive(attacker, via, random, Vec::new());
+    let (member, home) = (
+        MemberId::new(attacker.greeting().node.name(), random),
+        begin.home,
+    );
+    let call = CallId { member, number: 1 };
+    let request = CallRequest::Register(None);
+    edge.send(&Message::Up(Up::Call(message::Call {
+        call,
+        home,
+        request,
+    })));
+    loop {
+        match edge.receive() {
+            Some(Message::Down(Down::CallResult(message::CallResult {
+                result: Ok(CallResponse::Registered(registration)),
+                ..
+            }))) => {
+                let sequence = 0;
+                return (edge, CommitId { member, sequence }, registration);
+            }
+            Some(Message::Down(Down::CallResult(refused))) => panic!("{refused:?}"),
+            Some(_) => {}
+            None => panic!("turned away"),
+        }
+    }
+}
