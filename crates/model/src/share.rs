@@ -22,19 +22,24 @@ impl fmt::Display for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Share::Segments => {
-                "this name has its share of the home's segments: remove some that it made, or let the home's operator raise `segments_max` in [shares]"
+                "this name has its share of the home's segments: remove some that it made, or let the home's \
+                 operator raise `segments_max` in [shares]"
             }
             Share::SegmentIds => {
-                "this name has its share of the home's segment ids, which are never given again: use the segments that are there"
+                "this name has its share of the home's segment ids, which are never given again: use the \
+                 segments that are there"
             }
             Share::PageNumbers => {
-                "this name has its share of the segment's page numbers, which are never given again: go on in a new segment, or let the home's operator raise `page_numbers_max` in [shares]"
+                "this name has its share of the segment's page numbers, which are never given again: go on in a \
+                 new segment, or let the home's operator raise `page_numbers_max` in [shares]"
             }
             Share::Space => {
-                "this name has its share of the home's space: remove segments or large values that it wrote, or let the home's operator raise `store_percent_max` or `store` in [shares]"
+                "this name has its share of the home's space: remove segments or large values that it wrote, or \
+                 let the home's operator raise `store_percent_max` or `store` in [shares]"
             }
             Share::Readers => {
-                "the maker of this segment has its share of what the home tells about readers: name a group or @members, or restrict fewer of its segments"
+                "the maker of this segment has its share of what the home tells about readers: name a group or \
+                 @members, or restrict fewer of its segments"
             }
         })
     }
