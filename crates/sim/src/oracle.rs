@@ -272,6 +272,11 @@ impl Oracle {
         self.stamps_repeat = true;
     }
 
+    /// Whether two commits over several homes may have one stamp.
+    pub fn lets_stamps_repeat(&self) -> bool {
+        self.stamps_repeat
+    }
+
     /// The lowest stamp of a commit above a position, if there is one: those of
     /// transactions over several homes are not in the order of positions (rule 10).
     pub fn stamp_after(&self, position: Position) -> Option<Stamp> {

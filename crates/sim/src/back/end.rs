@@ -119,14 +119,16 @@ fn agree(world: &World, finals: &Finals, id: CommitId, asked: &Asked) -> Checked
     Ok(())
 }
 
-/// Whoever comes after another one at an object of a history has no lower stamp: so the orders of all homes fit into one. Two
-/// histories of a home may have given one stamp, and another home may have met both.
+/// Whoever comes after another one at an object of a history has a higher stamp: so the orders of all homes fit into one. Where
+/// two histories of a home may have given one stamp, and another home may have met both, it has no lower one.
 fn stamps_rise(world: &World, branch: BranchNo) -> Checked {
     let history = world.branch(branch);
     let mut commits: Vec<_> = history.oracle.commits.iter().collect();
     commits.sort_by_key(|(_, (position, _))| *position);
     let mut written = BTreeMap::new();
     let mut read: BTreeMap<_, Stamp> = BTreeMap::new();
+    let rises =
+        |from: Stamp, to: Stamp| from < to || history.oracle.lets_stamps_repeat() && from == to;
     for (id, (position, stamp)) in commits {
         let Some(asked) = world.ledger.asked.get(id) else {
             continue;
@@ -137,7 +139,7 @@ fn stamps_rise(world: &World, branch: BranchNo) -> Checked {
             let writes = asked.content.written.contains_key(&(history.home, *object));
             let readers = read.get(object).copied().unwrap_or_default();
             demand!(
-                before <= *stamp && (!writes || readers <= *stamp),
+                rises(before, *stamp) && (!writes || rises(readers, *stamp)),
                 "serializability",
                 "{id:?} at {position} of {branch:?} has stamp {stamp:?}; {object} was written at \
                  {before:?}, and read at {readers:?}"

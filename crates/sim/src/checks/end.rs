@@ -8,7 +8,8 @@ use crate::world::World;
 use std::collections::{BTreeMap, BTreeSet};
 use thorp_model::limits::{IN_DOUBT_RETRY_MS, UNSETTLED_MS};
 use thorp_model::{
-    EdgeId, FetchRefusal, HomeId, NodeKind, Outcome, PageId, Place, Position, RequestId,
+    Content, EdgeId, FetchRefusal, HomeId, NodeKind, ObjectId, Outcome, PageId, Place, Position,
+    RequestId, Slot,
 };
 use thorp_protocol::{Member, MemberCommand, Request, Response};
 
@@ -206,13 +207,19 @@ fn a_visitor_sees_the_truth(world: &mut World) -> Checked {
         let answer = resident.answers.get(&RequestId(number));
         let held = machine.images(place.home);
         let held = held.iter().find(|(page, _)| *page == place.page);
-        let complete = held.is_some_and(|(_, image)| image.is_complete());
-        // Homes write down what they deny meanwhile: such a page has a hole where it changed.
+        // Homes write down what they deny meanwhile: such a page has holes where it changed.
         let oracle = &world.oracles[&place.home];
-        let has_changed = oracle.last_change(place.page, oracle.end) > before[&place.home];
+        let has_changed = |slot: Slot| {
+            let object = ObjectId {
+                page: place.page,
+                slot,
+            };
+            oracle.object_at(object, oracle.end).0 > before[&place.home]
+        };
+        let is_right = |(slot, _, content)| content != Content::Hole || has_changed(slot);
+        let complete = held.is_some_and(|(_, image)| image.iter().all(is_right));
         demand!(
-            answer.is_none_or(|answer| matches!(answer, Response::Fetched(_)))
-                && (complete || held.is_some() && has_changed),
+            answer.is_none_or(|answer| matches!(answer, Response::Fetched(_))) && complete,
             "at the end",
             "a new member at {} does not get page {place:?}: {answer:?}",
             world.nodes[parent.0].name
