@@ -65,10 +65,10 @@ impl Occasion {
 
 /// Events that are not written yet, and where the records of equal ones lie.
 ///
-/// Invariant: `pending` has at most [`AUDIT_PENDING_MAX`] occasions, at most [`DENIALS_PENDING_MAX`] of them denials. No source takes more of
-/// them than it leaves free. `names` has at most [`AUDIT_NAMES_MAX`] names, and half of them from sites. `written` names only
-/// records that the ring still has, and a name or a site has at most a quarter of the ring. So no sender of requests makes it grow,
-/// and none keeps out what others did.
+/// Invariant: `pending` has at most [`AUDIT_PENDING_MAX`] occasions, and at most [`DENIALS_PENDING_MAX`] of them are denials.
+/// No source takes more of them than it leaves free. `names` has at most [`AUDIT_NAMES_MAX`] names, and half of them from
+/// sites. `written` names only records that the ring still has, and a name or a site has at most a quarter of the ring. So
+/// no sender of requests makes it grow, and none alone keeps out what others did.
 #[derive(Debug, Default)]
 pub(in crate::home) struct Audit {
     pending: BTreeMap<Occasion, u64>,
