@@ -415,7 +415,7 @@ impl fmt::Debug for Reference {
 }
 
 /// The kind of a node, told when it connects.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, PartialOrd, Ord)]
 pub enum NodeKind {
     /// Owns segments.
     Home,

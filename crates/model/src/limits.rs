@@ -155,6 +155,9 @@ pub const ENTRIES_PER_MEMBER_MAX: usize = 1 << 22;
 /// As [`ENTRIES_PER_MEMBER_MAX`], of a site with all that is below it.
 pub const ENTRIES_PER_SITE_MAX: usize = 1 << 26;
 
+/// All processes of a member's name are entered for as many pages as so many full ones (rule R7).
+pub const PROCESSES_ENTERED_MAX: usize = 4;
+
 /// Enterings of one epoch. An edge that has used them up ends, and its child
 /// begins anew: rule 2 needs numbers that rise.
 pub const ENTERINGS_MAX: u32 = u32::MAX - 1;
@@ -291,6 +294,12 @@ pub const OUTCOMES_PER_MEMBER: u64 = 256;
 
 /// Members whose outcomes a home remembers; the longest silent is forgotten first.
 pub const REGISTRATIONS_MAX: usize = 16_384;
+
+/// What the store keeps of one outcome, in bytes, with all that the engine adds.
+pub const OUTCOME_BYTES: u64 = 128;
+
+/// So many outcomes of a name are kept however full the store is (rule R7).
+pub const OUTCOMES_PER_NAME_MIN: u64 = 1024;
 
 /// Commits parked at a home until their pages are read from disk.
 pub const PARKED_MAX: usize = 4096;

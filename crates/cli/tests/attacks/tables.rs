@@ -140,7 +140,6 @@ fn resident(process: &Process) -> u64 {
 /// Rule 15: nobody makes a parent grow. What it notes of one process is limited, and a name may have any number of processes.
 /// They report pages that are not there.
 #[test]
-#[ignore = "finding: each process of a name makes its parent note 4,194,304 pages more, which need not be there"]
 fn the_processes_of_a_name_make_a_home_grow_no_more_than_one() {
     const PIECES: u32 = 128;
     const PROCESSES: u64 = 6;
@@ -181,7 +180,6 @@ fn the_processes_of_a_name_make_a_home_grow_no_more_than_one() {
 /// Rule R7, threat 29: one name fills no more than half of the free space. What is remembered of its refused commits counts
 /// for nobody.
 #[test]
-#[ignore = "finding: the outcomes of refused commits of one name fill a small store"]
 fn refused_commits_of_one_name_leave_space_to_others() {
     const PROCESSES: u64 = 1_000;
     let dir = tempfile::tempdir().unwrap();

@@ -348,6 +348,8 @@ impl Calls<'_> {
                 self.tables
                     .outcomes
                     .record(registration, id, outcomes::unknown(), &mut ops);
+                let free = self.log.free();
+                self.tables.outcomes.shed(registration, free, &mut ops);
                 self.log
                     .append_ops(Purpose::Housekeeping, ops, OnDurable::Nothing, outbox);
                 outcomes::unknown()

@@ -1,9 +1,11 @@
 //! Outcomes of commits, remembered for a bounded window (rule 11).
 
+use crate::edge::shares::Shares;
 use crate::home::delegations::Delegated;
 use crate::home::registrars::{Group, Newcomer, Place, Registrars};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use thorp_model::limits::{COMMITS_IN_FLIGHT_MAX, OUTCOME_BYTES, OUTCOMES_PER_NAME_MIN};
 use thorp_model::planted::Bug;
 use thorp_model::records::{CarrierRecord, DelegationRecord, MemberRecord, OutcomeRecord};
 use thorp_model::{
@@ -23,6 +25,12 @@ struct Remembered {
     used: u64,
 }
 
+impl Remembered {
+    fn name(&self) -> NameId {
+        self.by.member.name()
+    }
+}
+
 /// What is known of a commit's id.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in crate::home) enum Known {
@@ -38,12 +46,14 @@ pub(in crate::home) enum Known {
 
 /// The outcomes of all registered members.
 ///
-/// `registrars` counts the registrations in `members`, each for its name and for its carrier.
+/// `registrars` counts the registrations in `members`, each for its name and for its carrier. `of_names` counts their
+/// outcomes for their names.
 #[derive(Debug)]
 pub(in crate::home) struct Outcomes {
     members: BTreeMap<Registration, Remembered>,
     by_member: BTreeMap<MemberId, Registration>,
     registrars: Registrars,
+    of_names: Shares<NameId>,
     uses: u64,
     window: u64,
     members_max: usize,
@@ -58,6 +68,7 @@ impl Outcomes {
             members: BTreeMap::new(),
             by_member: BTreeMap::new(),
             registrars: Registrars::default(),
+            of_names: Shares::default(),
             uses: 0,
             window: window.max(1),
             members_max: members_max.max(1),
@@ -207,8 +218,9 @@ impl Outcomes {
         o: Outcome,
     ) {
         if let Some(member) = self.members.get_mut(&registration) {
-            member.outcomes.insert(sequence, o);
+            let is_new = member.outcomes.insert(sequence, o).is_none();
             member.below = member.below.max(sequence.saturating_sub(self.window));
+            self.of_names.take(Some(member.name()), u64::from(is_new));
         }
     }
 
@@ -263,8 +275,58 @@ impl Outcomes {
             outcome: outcome.clone(),
         };
         ops.push(records::put(Table::Outcomes, key, &record));
-        member.outcomes.insert(id.sequence, outcome);
-        member.below = member.below.max(id.sequence.saturating_sub(self.window));
+        let is_new = member.outcomes.insert(id.sequence, outcome).is_none();
+        self.of_names.take(Some(member.name()), u64::from(is_new));
+        let below = id.sequence.saturating_sub(self.window);
+        self.forget_up_to(registration, below, ops);
+    }
+
+    /// Forgets outcomes of a name that has more of them than the store has space for after that (rule R7): first those of
+    /// its processes that are silent longest, then the oldest of this one. What may be in flight stays known.
+    pub(in crate::home) fn shed(
+        &mut self,
+        registration: Registration,
+        free: Option<u64>,
+        ops: &mut Vec<Op>,
+    ) {
+        let Some(name) = self.name_of(registration) else {
+            return;
+        };
+        let most = free.map_or(u64::MAX, |free| free / OUTCOME_BYTES);
+        let most = most.max(OUTCOMES_PER_NAME_MIN);
+        while self.of_names.of(name) > most {
+            let silent = self.longest_silent(|other, by| {
+                other != registration && by.member.name() == name && self.has_outcomes(other)
+            });
+            let (whose, kept) = match silent {
+                Some(silent) => (silent, 0),
+                None => (registration, COMMITS_IN_FLIGHT_MAX as u64),
+            };
+            let last = self.last_sequence(whose);
+            if !self.forget_up_to(whose, last.saturating_sub(kept), ops) {
+                return;
+            }
+        }
+    }
+
+    fn has_outcomes(&self, registration: Registration) -> bool {
+        let remembered = self.members.get(&registration);
+        remembered.is_some_and(|remembered| !remembered.outcomes.is_empty())
+    }
+
+    fn last_sequence(&self, registration: Registration) -> u64 {
+        let remembered = self.members.get(&registration);
+        let last = remembered.and_then(|remembered| remembered.outcomes.last_key_value());
+        last.map(|(sequence, _)| *sequence).unwrap_or_default()
+    }
+
+    /// Sequences up to here are below the window from now on. False if none of them was remembered.
+    fn forget_up_to(&mut self, registration: Registration, below: u64, ops: &mut Vec<Op>) -> bool {
+        let Some(member) = self.members.get_mut(&registration) else {
+            return false;
+        };
+        member.below = member.below.max(below);
+        let mut forgotten = 0;
         while let Some(first) = member.outcomes.first_entry() {
             if *first.key() > member.below {
                 break;
@@ -272,7 +334,10 @@ impl Outcomes {
             let key = records::pair_key(registration, *first.key());
             ops.push(records::delete(Table::Outcomes, key));
             first.remove();
+            forgotten += 1;
         }
+        self.of_names.give_back(Some(member.name()), forgotten);
+        forgotten > 0
     }
 
     fn longest_silent(&self, is: impl Fn(Registration, Newcomer) -> bool) -> Option<Registration> {
@@ -293,6 +358,8 @@ impl Outcomes {
             self.by_member.remove(&member.by.member);
         }
         self.registrars.remove(member.by);
+        let kept = member.outcomes.len() as u64;
+        self.of_names.give_back(Some(member.name()), kept);
         let key = records::member_key(registration);
         ops.push(records::delete(Table::Meta, key));
         if member.delegated.number() != DelegationNo(0) {
@@ -427,6 +494,46 @@ mod tests {
         assert_eq!(table.outcomes.len(), MOST);
         let (ben, mallory) = (table.register(BEN, BEN), table.register(MALLORY, MALLORY));
         assert!(table.remembers(ben) && table.remembers(mallory) && table.remembers(anna));
+    }
+
+    /// Ends so many commits of a member, where the store has so much space. Returns how many outcomes its name has then.
+    fn end_commits(table: &mut Table, member: MemberId, last: u64, free: u64) -> u64 {
+        let outcomes = &mut table.outcomes;
+        let registration = outcomes.registration(member).expect("registered");
+        for sequence in 1..=last {
+            let id = CommitId { member, sequence };
+            outcomes.record(registration, id, unknown(), &mut Vec::new());
+            outcomes.shed(registration, Some(free), &mut Vec::new());
+        }
+        outcomes.of_names.of(member.name())
+    }
+
+    #[test]
+    fn a_name_has_no_more_outcomes_than_it_leaves_space_for() {
+        let mut table = Table::new();
+        table.outcomes.window = 4 * OUTCOMES_PER_NAME_MIN;
+        let many = 2 * OUTCOMES_PER_NAME_MIN;
+        let space = many * OUTCOME_BYTES;
+        let anna = table.register(ANNA, ANNA).expect("a place");
+        assert_eq!(end_commits(&mut table, anna, many, space), many);
+        let [first, second] = [(); 2].map(|()| table.register(MALLORY, MALLORY).expect("a place"));
+        assert_eq!(end_commits(&mut table, first, many, space), many);
+        // The silent process yields, and its ids are not executed again.
+        assert!(end_commits(&mut table, second, 1, space) <= many);
+        let registration = table.outcomes.registration(first).expect("registered");
+        let id = |member, sequence| CommitId { member, sequence };
+        let known = table.outcomes.known(registration, id(first, many));
+        assert_eq!(known, Known::BelowWindow);
+        // With no space at all some are kept, the last ones.
+        let kept = end_commits(&mut table, second, many, 0);
+        assert!((COMMITS_IN_FLIGHT_MAX as u64..=OUTCOMES_PER_NAME_MIN).contains(&kept));
+        let registration = table.outcomes.registration(second).expect("registered");
+        let known = table.outcomes.known(registration, id(second, many));
+        assert_eq!(known, Known::Ended(unknown()));
+        assert_eq!(table.outcomes.of_names.of(ANNA), many);
+        // Who is forgotten as a whole gives back what it had.
+        table.outcomes.forget(registration, &mut Vec::new());
+        assert_eq!(table.outcomes.of_names.of(MALLORY), 0);
     }
 
     #[test]

@@ -32,10 +32,11 @@ impl Resync<'_> {
         if pages.len() > REPORT_PAGES_MAX {
             return cut_off(edge, "more pages in a report than may be", outbox);
         }
-        // A page that the child may not read any more is as one that has changed (rule R4).
-        let (pages, hidden): (Vec<Reported>, Vec<Reported>) = pages
-            .iter()
-            .partition(|page| self.may_read(edge, page.page));
+        // A page that is not there, or that the child may not read any more, is as one that has changed (rule R4). Nobody
+        // is entered for it: reports make the home grow only as far as there are pages (rule 15).
+        let may_hold = |page: PageId| self.may_read(edge, page) && self.is_there(page);
+        let (pages, hidden): (Vec<Reported>, Vec<Reported>) =
+            pages.iter().partition(|page| may_hold(page.page));
         let Some((entry, mut changed)) = self.children.enter_reported(edge, &pages) else {
             return;
         };
@@ -86,7 +87,7 @@ impl Resync<'_> {
         if planted::is(Bug::VersionsIgnored) {
             return false;
         }
-        if as_of > self.log.durable() || !self.is_there(page) {
+        if as_of > self.log.durable() {
             return true;
         }
         match self.tables.changes.judge(page, &SlotSet::ALL, as_of, &[]) {

@@ -195,6 +195,7 @@ impl Tables {
             let outcome = Outcome::Committed { position, stamp };
             self.outcomes
                 .record(whose.registration, whose.id, outcome.clone(), &mut ops);
+            self.outcomes.shed(whose.registration, log.free(), &mut ops);
             self.remember_joint(whose.id, stamp, &mut ops);
             ops.extend(self.votes.end(whose.id, outcome, now.mono));
         }
@@ -388,6 +389,7 @@ impl Tables {
         let outcome = Outcome::Refused(refusal);
         self.outcomes
             .record(whose.registration, whose.id, outcome.clone(), &mut ops);
+        self.outcomes.shed(whose.registration, log.free(), &mut ops);
         let then = OnDurable::Tell(edge, whose.id, outcome);
         let purpose = log.pay(bill, None, Purpose::Housekeeping, outbox);
         log.append_ops(purpose, ops, then, outbox);

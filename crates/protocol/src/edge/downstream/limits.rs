@@ -1,9 +1,10 @@
 //! How much a parent keeps for each child.
 
-use thorp_model::EntryNo;
 use thorp_model::limits::{
-    ENTERINGS_MAX, ENTRIES_PER_MEMBER_MAX, ENTRIES_PER_SITE_MAX, SWEPT_PAGES_MAX,
+    ENTERINGS_MAX, ENTRIES_PER_MEMBER_MAX, ENTRIES_PER_SITE_MAX, PROCESSES_ENTERED_MAX,
+    SWEPT_PAGES_MAX,
 };
+use thorp_model::{EntryNo, NodeKind};
 
 /// How much a parent keeps for each child, and does with one input when it has gone.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +26,26 @@ impl Default for ChildLimits {
             entries_per_site_max: ENTRIES_PER_SITE_MAX,
             enterings_max: EntryNo(ENTERINGS_MAX),
             swept_pages_max: SWEPT_PAGES_MAX,
+        }
+    }
+}
+
+impl ChildLimits {
+    /// Pages for which one process is entered.
+    pub(super) fn of_child(&self, kind: NodeKind) -> usize {
+        match kind {
+            NodeKind::Member => self.entries_per_member_max,
+            _ => self.entries_per_site_max,
+        }
+    }
+
+    /// Pages for which all processes of a name are entered: of a member those of a few full ones, of a site one.
+    pub(super) fn of_name(&self, kind: NodeKind) -> usize {
+        match kind {
+            NodeKind::Member => self
+                .entries_per_member_max
+                .saturating_mul(PROCESSES_ENTERED_MAX),
+            _ => self.entries_per_site_max,
         }
     }
 }

@@ -4,6 +4,7 @@
 mod delivery;
 mod denials;
 mod limits;
+mod owners;
 mod readership;
 mod watch;
 
@@ -13,6 +14,7 @@ pub use crate::edge::downstream::limits::ChildLimits;
 use crate::edge::directory::{ChildNo, Directory, Holder, Notice};
 use crate::edge::downstream::delivery::{Steps, news_is_lost, send_step};
 use crate::edge::downstream::denials::Denials;
+use crate::edge::downstream::owners::Owners;
 use crate::edge::downstream::readership::Readership;
 use crate::edge::downstream::watch::Watches;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -87,6 +89,7 @@ pub(crate) struct Children {
     watches: Watches,
     readership: Readership,
     denials: Denials,
+    owners: Owners,
     /// Which child may hold which page.
     pub directory: Directory,
 }
@@ -104,6 +107,7 @@ impl Children {
             watches: Watches::default(),
             readership: Readership::default(),
             denials: Denials::default(),
+            owners: Owners::default(),
             directory: Directory::default(),
         }
     }
@@ -129,6 +133,7 @@ impl Children {
         };
         self.next_epoch = self.next_epoch.next();
         self.by_no.insert(no.0, edge);
+        self.owners.give(no, (peer.node.name(), peer.kind));
         self.by_edge.insert(
             edge,
             Child {
@@ -201,6 +206,7 @@ impl Children {
         self.worn_out.clear();
         self.watches = Watches::default();
         self.directory = Directory::default();
+        self.owners = Owners::default();
     }
 
     /// A child's stream.
@@ -289,20 +295,27 @@ impl Children {
         self.by_edge.len()
     }
 
-    /// Whether a child may be entered for a page: not at the limit of its
-    /// entries (rule 15). The oldest is not struck in its place: it may be on
-    /// its way in an image that a helper labelled, which only a position's
-    /// step can overtake.
+    /// Whether a child may be entered for a page: not at the limit of its entries (rule 15), or of its name's (rule R7).
+    /// The oldest is not struck in its place: it may be on its way in an image that a helper labelled, which only a
+    /// position's step can overtake.
     pub(crate) fn has_space(&self, edge: EdgeId, page: PageId) -> bool {
-        let Some(child) = self.by_edge.get(&edge) else {
-            return false;
-        };
-        let limit = match child.kind {
-            NodeKind::Member => self.limits.entries_per_member_max,
-            _ => self.limits.entries_per_site_max,
-        };
-        let has_space = self.directory.held(child.no) < limit;
-        has_space || self.holds(edge, page) || planted::is(Bug::ChildNotLimited)
+        self.by_edge
+            .get(&edge)
+            .is_some_and(|child| self.space_for(child) > 0 || self.holds(edge, page))
+    }
+
+    /// For how many more pages a child may be entered.
+    fn space_for(&self, child: &Child) -> usize {
+        if planted::is(Bug::ChildNotLimited) {
+            return usize::MAX;
+        }
+        let of_child = self.directory.held(child.no);
+        let of_name = self
+            .owners
+            .held((child.node.name(), child.kind), &self.directory);
+        let limits = &self.limits;
+        let own = limits.of_child(child.kind).saturating_sub(of_child);
+        own.min(limits.of_name(child.kind).saturating_sub(of_name))
     }
 
     /// Enters a page for a child under the next number (rule 2): to be called
@@ -351,13 +364,16 @@ impl Children {
             updates: 0,
             entry: child.entries,
         };
+        let mut space = self.by_edge.get(&edge).map(|child| self.space_for(child))?;
         let mut refused = Vec::new();
         for page in pages.iter().map(|reported| reported.page) {
-            if self.has_space(edge, page) {
-                self.directory.enter(page, holder);
-            } else {
+            let is_new = !self.holds(edge, page);
+            if is_new && space == 0 {
                 refused.push(page);
+                continue;
             }
+            space -= usize::from(is_new);
+            self.directory.enter(page, holder);
         }
         Some((holder.entry, refused))
     }
@@ -742,20 +758,25 @@ impl Children {
 mod tests {
     use super::*;
     use crate::fixture;
-    use thorp_model::limits::ENTERINGS_MAX;
+    use thorp_model::limits::{ENTERINGS_MAX, PROCESSES_ENTERED_MAX};
 
     const EDGE: EdgeId = EdgeId(1);
     const PAGE: PageId = PageId::new(1, 7);
 
     fn with_one_child() -> Children {
+        let mut children = Children::new(HomeId(1), Epoch(0), ChildLimits::default());
+        assert!(begin(&mut children, EDGE, "anna"));
+        children
+    }
+
+    fn begin(children: &mut Children, edge: EdgeId, name: &str) -> bool {
         let peer = Peer {
             kind: NodeKind::Member,
-            node: MemberId(1),
-            name: String::new(),
+            node: MemberId::new(NameId::of(name), edge.0),
+            name: String::from(name),
             is_operator: false,
             is_carried: false,
         };
-        let mut children = Children::new(HomeId(1), Epoch(0), ChildLimits::default());
         let beginning = Beginning {
             at: (Position(0), Stamp::default()),
             name: "",
@@ -764,8 +785,7 @@ mod tests {
             receipt: fixture::receipt(HomeId(1)),
             verdict: Verdict::Known,
         };
-        assert!(children.begin(EDGE, &peer, beginning, &mut Outbox::<()>::new()));
-        children
+        children.begin(edge, &peer, beginning, &mut Outbox::<()>::new())
     }
 
     #[test]
@@ -785,6 +805,35 @@ mod tests {
         children.end(EDGE);
         assert_eq!(children.sweep(), [PAGE]);
         assert_eq!(children.worn_out(), None);
+    }
+
+    #[test]
+    fn the_processes_of_a_name_share_its_entries() {
+        let mut children = with_one_child();
+        children.limits.entries_per_member_max = 2;
+        let most = PROCESSES_ENTERED_MAX as u32 * 2;
+        let page = |number| PageId::new(1, number);
+        for edge in 2..=u64::from(most) {
+            assert!(begin(&mut children, EdgeId(edge), "anna"));
+        }
+        assert!(begin(&mut children, EdgeId(99), "ben"));
+        for edge in 1..=u64::from(most) {
+            assert!(children.enter(EdgeId(edge), page(1), true).is_some());
+        }
+        let reported = [1, 2].map(|number| Reported {
+            page: page(number),
+            as_of: Position(1),
+            complete: true,
+        });
+        let (_, refused) = children.enter_reported(EDGE, &reported).expect("a number");
+        assert_eq!(refused, [page(2)]);
+        assert_eq!(children.enter(EDGE, page(2), true), None);
+        // Another name has its own, and what one process gives up another one may have.
+        assert!(children.enter(EdgeId(99), page(2), true).is_some());
+        children.end(EdgeId(2));
+        assert_eq!(children.enter(EDGE, page(2), true), None);
+        assert_eq!(children.sweep(), []);
+        assert!(children.enter(EDGE, page(2), true).is_some());
     }
 
     #[test]
