@@ -1,5 +1,6 @@
 //! The attacks. Each goes on until its process is killed.
 
+use crate::reads;
 use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::Duration;
@@ -32,6 +33,8 @@ pub(crate) enum Attack {
     Reports,
     /// Claims that nothing proves (rule R9).
     Claims,
+    /// Transactions that read very many pages each.
+    Reads,
 }
 
 /// Messages that are sent before the answers are heard.
@@ -40,7 +43,7 @@ const SILENT_SOCKETS: usize = 600;
 const A_LITTLE: Duration = Duration::from_millis(1);
 
 impl Attack {
-    pub(crate) const ALL: [Attack; 9] = [
+    pub(crate) const ALL: [Attack; 10] = [
         Attack::SilentCallers,
         Attack::Handshakes,
         Attack::Registrations,
@@ -50,6 +53,7 @@ impl Attack {
         Attack::Watches,
         Attack::Reports,
         Attack::Claims,
+        Attack::Reads,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -63,6 +67,7 @@ impl Attack {
             Attack::Watches => "watches",
             Attack::Reports => "reports",
             Attack::Claims => "claims",
+            Attack::Reads => "reads",
         }
     }
 }
@@ -79,6 +84,7 @@ pub(crate) fn play(arguments: &[String]) -> Result<()> {
     match attack {
         Attack::SilentCallers => silent_callers(address),
         Attack::Handshakes => handshakes(&attacker, address),
+        Attack::Reads => reads::flood(&attacker, address),
         _ => loop {
             // It is turned away for a while, or its edge ended.
             if let Some(mut stream) = Stream::begin(&attacker, address) {
@@ -115,16 +121,16 @@ fn next_process(member: MemberId) -> u64 {
 }
 
 /// An edge to the home, in the middle of its stream.
-struct Stream {
-    edge: AttackerEdge,
-    member: MemberId,
-    home: HomeId,
+pub(crate) struct Stream {
+    pub(crate) edge: AttackerEdge,
+    pub(crate) member: MemberId,
+    pub(crate) home: HomeId,
     epoch: Epoch,
-    number: u64,
+    pub(crate) number: u64,
 }
 
 impl Stream {
-    fn begin(attacker: &Attacker, address: &str) -> Option<Self> {
+    pub(crate) fn begin(attacker: &Attacker, address: &str) -> Option<Self> {
         let hello = attacker.greeting();
         let mut edge = attacker.call(address, &hello).ok()?;
         loop {
@@ -193,7 +199,7 @@ impl Stream {
     }
 
     /// Each call is one of another process.
-    fn call(&self, request: CallRequest) -> Up {
+    pub(crate) fn call(&self, request: CallRequest) -> Up {
         let member = match request {
             CallRequest::Register(_) => MemberId::new(self.member.name(), self.number),
             _ => self.member,

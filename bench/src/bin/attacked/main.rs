@@ -6,6 +6,7 @@
 
 mod attacks;
 mod honest;
+mod reads;
 
 use attacks::Attack;
 use honest::Members;

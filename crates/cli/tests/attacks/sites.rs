@@ -153,6 +153,7 @@ fn a_site_is_not_cut_off_for_what_a_site_below_it_reports() {
         name: "x".repeat(300),
         segment: SegmentId(1),
         count: 1,
+        site: None,
     }));
     assert_eq!(loses_home(&mut bert, Duration::from_secs(3)), None);
     evil.edge.eventually_ends();

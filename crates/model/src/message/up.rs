@@ -113,13 +113,18 @@ pub struct Denied {
     pub segment: SegmentId,
     /// How often, since the child reported this last.
     pub count: u64,
+    /// The site below the child that says so. None: the child has denied it itself.
+    pub site: Option<String>,
 }
 
 impl Denied {
-    /// Whether certificates can have such a name: operators read it in a terminal.
+    /// Whether certificates can have such names: operators read them in a terminal.
     pub fn is_right(&self) -> bool {
-        let is_short = self.name.len() <= REPORTED_NAME_BYTES_MAX;
-        is_short && self.name.bytes().all(|byte| byte.is_ascii_graphic())
+        let is_name = |name: &String| {
+            let is_short = name.len() <= REPORTED_NAME_BYTES_MAX;
+            is_short && name.bytes().all(|byte| byte.is_ascii_graphic())
+        };
+        is_name(&self.name) && self.site.as_ref().is_none_or(is_name)
     }
 }
 

@@ -133,6 +133,7 @@ fn ups() -> Vec<Up> {
             name: "ben".into(),
             segment: SEGMENT,
             count: 300,
+            site: Some("office".into()),
         }),
         Up::Judge(message::Judge {
             epoch: EPOCH,

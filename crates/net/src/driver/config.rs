@@ -54,7 +54,7 @@ pub struct ParentConfig {
 pub struct DriverLimits {
     /// Edges at one time, both ways. No name in a certificate has more of them than it leaves free (rule 15).
     pub edges_max: usize,
-    /// Received frames that wait for the loop.
+    /// Received frames of one edge that wait for the loop.
     pub inbox_frames_max: usize,
     /// The bytes of these, and of frames that are arriving. No name in a certificate has more of them than it leaves free
     /// (rule 15).
@@ -161,8 +161,8 @@ pub const EDGES_MAX: usize = CHILDREN_MAX + 64;
 pub const PARENTS_MAX: usize = OTHER_HOMES_MAX;
 /// Within this time all addresses of a parent are called: half of what a program usually waits to join.
 pub const CALLED_WITHIN: Duration = Duration::from_secs(5);
-/// Received frames that wait for the loop.
-pub const INBOX_FRAMES_MAX: usize = 1024;
+/// Received frames of one edge that wait for the loop.
+pub const INBOX_FRAMES_MAX: usize = 64;
 /// Bytes of frames that are arriving or wait for the loop. A quarter is the most that one frame counts: the longest one.
 pub const INBOX_BYTES_MAX: usize = 64 << 20;
 /// Asks of the program that wait for the loop.
@@ -172,6 +172,10 @@ pub const FLUSH_TIME_MAX: Duration = Duration::from_secs(3);
 
 /// Inputs of one source that are handled before the others and the writers have their turn.
 pub(super) const ROUND_INPUTS_MAX: usize = 64;
+/// As long as that: the readers bring what others have sent.
+pub(super) const ROUND_TIME_MAX: Duration = Duration::from_millis(1);
+/// A parent pays for one part in so many of the loop's time that its inputs take.
+pub(super) const PARENT_SHARES: u32 = 8;
 /// Connections that wait for the loop to take them.
 pub(super) const ARRIVALS_MAX: usize = 16;
 /// A connection to a parent that stood as long was good even if no home's stream ever began: dialing again begins without a

@@ -32,6 +32,7 @@ mod routes;
 mod run;
 mod time;
 mod turn;
+mod turns;
 
 pub use config::{
     ASKS_WAITING_MAX, CALLED_WITHIN, DriverConfig, DriverLimits, EDGES_MAX, FLUSH_TIME_MAX,

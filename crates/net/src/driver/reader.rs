@@ -2,10 +2,11 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use thorp_model::codec::CodecError;
-use thorp_model::{EdgeId, Message, codec};
-use tokio::sync::mpsc;
+use thorp_model::{EdgeId, Message, NameId, codec};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use crate::intake::{Held, Intake};
 use crate::receiver::Received;
@@ -15,6 +16,10 @@ use crate::{Error, FrameReceiver};
 pub(super) struct ReaderEvent {
     pub(super) edge: EdgeId,
     pub(super) what: What,
+    /// What it has taken to decode.
+    pub(super) decoding: Duration,
+    /// Its place in the edge's part of the inbox; free again when the loop has handled it.
+    _place: Option<OwnedSemaphorePermit>,
 }
 
 pub(super) enum What {
@@ -32,36 +37,66 @@ pub(super) enum Gone {
     NoMessage(CodecError),
 }
 
-/// Where readers put what they read: bounded in frames by the channel, and in bytes by the intake.
+/// Where readers put what they read: bounded in frames for each edge, and in bytes by the intake.
 #[derive(Clone)]
 pub(super) struct Inbox {
-    pub(super) events: mpsc::Sender<ReaderEvent>,
+    pub(super) events: mpsc::UnboundedSender<(Payer, ReaderEvent)>,
     pub(super) intake: Arc<Intake>,
+    /// Frames of one edge that wait for the loop.
+    pub(super) frames_max: usize,
+}
+
+/// So many bytes of a frame take one more of its edge's places.
+const BYTES_OF_A_PLACE: usize = 16 << 10;
+
+/// Whose line an edge's inputs wait in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Payer {
+    /// The name in the peer's certificate.
+    pub(super) name: NameId,
+    /// A parent speaks for many: it has several shares of the loop's time.
+    pub(super) is_parent: bool,
 }
 
 impl Inbox {
     /// Reads until the edge ends. One frame after the other: what waits for the loop keeps the next from being read.
-    pub(super) async fn read(self, edge: EdgeId, mut receiver: FrameReceiver) {
+    pub(super) async fn read(self, edge: EdgeId, payer: Payer, mut receiver: FrameReceiver) {
+        let places = Arc::new(Semaphore::new(self.frames_max));
         let gone = loop {
             let Received { frame, held } = match receiver.recv_held().await {
                 Ok(Some(received)) => received,
                 Ok(None) => break Gone::Goodbye,
                 Err(error) => break Gone::Failed(error),
             };
+            // Nobody closes the semaphore. A long frame takes several places: it takes longer to decode.
+            let wanted = (1 + frame.len() / BYTES_OF_A_PLACE).min(self.frames_max);
+            let place = Arc::clone(&places).acquire_many_owned(wanted as u32).await;
+            let begun = Instant::now();
             let message = match codec::decode(&frame) {
                 Ok(message) => message,
                 Err(error) => break Gone::NoMessage(error),
             };
+            let decoding = begun.elapsed();
             // What waits in the inbox has to be in memory once only, but for a page.
             receiver.reuse(frame);
-            let what = What::Message(message, held);
-            if self.events.send(ReaderEvent { edge, what }).await.is_err() {
+            let event = ReaderEvent {
+                edge,
+                what: What::Message(message, held),
+                decoding,
+                _place: place.ok(),
+            };
+            if self.events.send((payer, event)).is_err() {
                 return;
             }
         };
-        let what = What::Gone(gone);
+        let event = ReaderEvent {
+            edge,
+            what: What::Gone(gone),
+            decoding: Duration::ZERO,
+            _place: None,
+        };
         // Fails only if the driver is gone.
-        let _ = self.events.send(ReaderEvent { edge, what }).await;
+        let _ = self.events.send((payer, event));
     }
 }
 

@@ -12,16 +12,18 @@ use tokio::task::JoinSet;
 use super::World;
 use super::arrivals::{self, Arrival, Dialer};
 use super::config::{
-    ARRIVALS_MAX, DriverConfig, FLUSH_LOOK, GOODBYE_TIME, ParentConfig, ROUND_INPUTS_MAX,
+    ARRIVALS_MAX, DriverConfig, FLUSH_LOOK, GOODBYE_TIME, PARENT_SHARES, ParentConfig,
+    ROUND_INPUTS_MAX, ROUND_TIME_MAX,
 };
 use super::edges::{Edges, ParentState, ParentStatus, Shared};
 use super::follow;
 use super::greeting;
 use super::handle::{Command, Handle, is_bounded};
 use super::parent_choice::Caller;
-use super::reader::{Inbox, ReaderEvent};
+use super::reader::{Inbox, Payer, ReaderEvent};
 use super::time::Alarm;
 use super::turn::Turn;
+use super::turns::Turns;
 use crate::intake::Intake;
 
 /// Joins a machine to sockets, time, and the rest of its world.
@@ -38,7 +40,8 @@ pub struct Driver<C: StateMachine> {
     _inputs: mpsc::UnboundedSender<Command<C>>,
     asks: Arc<AtomicUsize>,
     inbox: Inbox,
-    events: mpsc::Receiver<ReaderEvent>,
+    events: mpsc::UnboundedReceiver<(Payer, ReaderEvent)>,
+    turns: Turns<(Payer, ReaderEvent)>,
     arrived: mpsc::Sender<Arrival>,
     arrivals: mpsc::Receiver<Arrival>,
     /// Listeners and dialers; ended with the driver.
@@ -61,10 +64,11 @@ impl<C: StateMachine> Driver<C> {
     pub fn new(config: DriverConfig) -> (Self, Handle<C>) {
         let limits = &config.limits;
         let (inputs, commands) = mpsc::unbounded_channel();
-        let (events_in, events) = mpsc::channel(limits.inbox_frames_max.max(1));
+        let (events_in, events) = mpsc::unbounded_channel();
         let (arrived, arrivals) = mpsc::channel(ARRIVALS_MAX);
         let (shared, asks) = (Arc::<Shared>::default(), Arc::<AtomicUsize>::default());
         let intake = Intake::new(limits.inbox_bytes_max);
+        let frames_max = limits.inbox_frames_max.max(1);
         let handle = Handle::new(
             inputs.clone(),
             Arc::clone(&asks),
@@ -82,8 +86,10 @@ impl<C: StateMachine> Driver<C> {
             inbox: Inbox {
                 events: events_in,
                 intake,
+                frames_max,
             },
             events,
+            turns: Turns::default(),
             arrived,
             arrivals,
             bringing: JoinSet::new(),
@@ -116,6 +122,7 @@ impl<C: StateMachine> Driver<C> {
             commands: &mut self.commands,
             asks: &self.asks,
             events: &mut self.events,
+            turns: &mut self.turns,
             arrivals: &mut self.arrivals,
         };
         let ended = sources.drive(&mut turn, shutdown).await;
@@ -189,7 +196,8 @@ impl<C: StateMachine> Driver<C> {
 struct Sources<'a, C: StateMachine> {
     commands: &'a mut mpsc::UnboundedReceiver<Command<C>>,
     asks: &'a AtomicUsize,
-    events: &'a mut mpsc::Receiver<ReaderEvent>,
+    events: &'a mut mpsc::UnboundedReceiver<(Payer, ReaderEvent)>,
+    turns: &'a mut Turns<(Payer, ReaderEvent)>,
     arrivals: &'a mut mpsc::Receiver<Arrival>,
 }
 
@@ -197,7 +205,9 @@ struct Sources<'a, C: StateMachine> {
 enum Woken<C: StateMachine> {
     Shutdown,
     Command(Option<Command<C>>),
-    Reader(Option<ReaderEvent>),
+    Reader(Option<(Payer, ReaderEvent)>),
+    /// Inputs wait that came before.
+    Waiting,
     Arrival(Option<Arrival>),
     Deadline,
 }
@@ -220,15 +230,17 @@ impl<C: StateMachine> Sources<'_, C> {
                 biased;
                 () = &mut shutdown => Woken::Shutdown,
                 command = self.commands.recv() => Woken::Command(command),
+                () = std::future::ready(()), if !self.turns.is_empty() => Woken::Waiting,
                 event = self.events.recv() => Woken::Reader(event),
+                () = rest(self.turns.rests_until()) => Woken::Waiting,
                 arrival = self.arrivals.recv() => Woken::Arrival(arrival),
                 () = alarm.wait(deadline, now) => Woken::Deadline,
             };
             let halted = match woken {
                 Woken::Shutdown => return Ended::Shutdown,
                 Woken::Command(Some(command)) => self.command(command, turn),
-                Woken::Reader(Some(event)) => {
-                    turn.event(event);
+                Woken::Reader(Some((payer, event))) => {
+                    self.turns.push(payer.name, (payer, event));
                     false
                 }
                 Woken::Arrival(Some(arrival)) => {
@@ -236,7 +248,8 @@ impl<C: StateMachine> Sources<'_, C> {
                     false
                 }
                 // None: of no channel, for the driver holds a sending end of each.
-                Woken::Deadline
+                Woken::Waiting
+                | Woken::Deadline
                 | Woken::Command(None)
                 | Woken::Reader(None)
                 | Woken::Arrival(None) => false,
@@ -244,7 +257,7 @@ impl<C: StateMachine> Sources<'_, C> {
             if halted || self.round(turn) {
                 return Ended::Halted;
             }
-            if !self.commands.is_empty() || !self.events.is_empty() {
+            if !self.commands.is_empty() || !self.events.is_empty() || !self.turns.is_empty() {
                 // The writers and readers have their turn, too.
                 tokio::task::yield_now().await;
             }
@@ -261,16 +274,35 @@ impl<C: StateMachine> Sources<'_, C> {
                 return true;
             }
         }
-        for _ in 0..ROUND_INPUTS_MAX {
-            match self.events.try_recv() {
-                Ok(event) => turn.event(event),
-                Err(_) => break,
-            }
-        }
+        self.take_turns(turn);
         if let Ok(arrival) = self.arrivals.try_recv() {
             turn.arrival(arrival);
         }
         false
+    }
+
+    /// Handles what edges have brought: the name that has used least of the loop's time is next.
+    fn take_turns<W: World<C::Action>>(&mut self, turn: &mut Turn<'_, C, W>) {
+        let begun = Instant::now();
+        let mut last = begun;
+        for _ in 0..ROUND_INPUTS_MAX {
+            while let Ok((payer, event)) = self.events.try_recv() {
+                self.turns.push(payer.name, (payer, event));
+            }
+            let Some((name, (payer, event))) = self.turns.pop(last) else {
+                return;
+            };
+            let decoding = event.decoding;
+            turn.event(event);
+            let now = Instant::now();
+            let time = now.duration_since(last) + decoding;
+            let shares = if payer.is_parent { PARENT_SHARES } else { 1 };
+            self.turns.charge(name, time / shares, now);
+            last = now;
+            if last.duration_since(begun) > ROUND_TIME_MAX {
+                return;
+            }
+        }
     }
 
     /// Does one command. Tells whether to halt.
@@ -290,6 +322,14 @@ impl<C: StateMachine> Sources<'_, C> {
             Command::Halt => return true,
         }
         false
+    }
+}
+
+/// Waits until a name may go on.
+async fn rest(until: Option<Instant>) {
+    match until {
+        Some(until) => tokio::time::sleep_until(until.into()).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use thorp_model::codec::Encoded;
 use thorp_model::{
-    Action, Direction, Down, EdgeId, Event, Message, Millis, Note, Outbox, Peer, StateMachine,
-    codec,
+    Action, Direction, Down, EdgeId, Event, Message, Millis, NameId, Note, Outbox, Peer,
+    StateMachine, codec,
 };
 use tracing::{debug, info, warn};
 
@@ -16,7 +16,7 @@ use super::arrivals::Arrival;
 use super::config::DriverConfig;
 use super::edges::{Edges, End, Opening, ParentState, Shared};
 use super::lines::Lines;
-use super::reader::{Gone, Inbox, ReaderEvent, What};
+use super::reader::{Gone, Inbox, Payer, ReaderEvent, What};
 use crate::{Connection, Frame, LinkDelay, SendError};
 
 /// The machine, its world and its edges, while a driver runs.
@@ -176,7 +176,7 @@ impl<'a, C: StateMachine, W: World<C::Action>> Turn<'a, C, W> {
 
     /// Takes what an edge brings. What comes from an edge that has ended is dropped.
     pub(super) fn event(&mut self, event: ReaderEvent) {
-        let ReaderEvent { edge, what } = event;
+        let ReaderEvent { edge, what, .. } = event;
         let Some(from) = self.edges.get(edge) else {
             return;
         };
@@ -301,7 +301,12 @@ impl<'a, C: StateMachine, W: World<C::Action>> Turn<'a, C, W> {
             ?direction,
             "connected"
         );
-        let reader = tokio::spawn(self.inbox.clone().read(id, receiver)).abort_handle();
+        let payer = Payer {
+            name: NameId::of(certified.name()),
+            is_parent: direction == Direction::Up,
+        };
+        let reader = self.inbox.clone().read(id, payer, receiver);
+        let reader = tokio::spawn(reader).abort_handle();
         let opening = Opening {
             sender,
             reader,

@@ -2,6 +2,7 @@
 
 use crate::home::history::OtherHistory;
 use alloc::collections::BTreeMap;
+use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use thorp_model::limits::{AUDIT_NAMES_MAX, AUDIT_PENDING_MAX};
@@ -13,6 +14,8 @@ use thorp_model::{
 
 /// Denials that wait to be written: the rest is for uses of power.
 const DENIALS_PENDING_MAX: usize = AUDIT_PENDING_MAX / 4 * 3;
+/// Sums of denials that wait beyond that: one for each source and right.
+const SUMS_PENDING_MAX: usize = AUDIT_PENDING_MAX / 8;
 
 /// What makes two events equal: they are one record, with a count.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -23,6 +26,8 @@ pub(in crate::home) struct Occasion {
     /// The site that says so: it reported the event, or brought the request. None: the name did it
     /// on an edge of its own.
     pub(in crate::home) site: Option<NameId>,
+    /// The site below that one which says so, on the word of that one.
+    pub(in crate::home) below: Option<NameId>,
 }
 
 impl Occasion {
@@ -33,6 +38,7 @@ impl Occasion {
             who,
             segment: SegmentId(0),
             site: None,
+            below: None,
         }
     }
 
@@ -43,6 +49,7 @@ impl Occasion {
             who,
             segment,
             site: None,
+            below: None,
         }
     }
 
@@ -61,12 +68,28 @@ impl Occasion {
         let site = carrier.filter(|carrier| *carrier != self.who);
         Occasion { site, ..self }
     }
+
+    /// The same, which the site has from a site below it.
+    pub(in crate::home) fn said_by(self, below: Option<NameId>) -> Self {
+        Occasion { below, ..self }
+    }
+
+    /// What a source has no space for is counted together, as something that concerns no segment.
+    fn summed(&self) -> Self {
+        Occasion {
+            event: self.event,
+            who: self.source(),
+            segment: SegmentId(0),
+            site: self.site,
+            below: None,
+        }
+    }
 }
 
 /// Events that are not written yet, and where the records of equal ones lie.
 ///
-/// Invariant: `pending` has at most [`AUDIT_PENDING_MAX`] occasions, and at most [`DENIALS_PENDING_MAX`] of them are denials.
-/// No source takes more of them than it leaves free. `names` has at most [`AUDIT_NAMES_MAX`] names, and half of them from
+/// Invariant: `pending` has at most [`AUDIT_PENDING_MAX`] occasions. At most [`DENIALS_PENDING_MAX`] of them are denials, and
+/// [`SUMS_PENDING_MAX`] are sums of more. No source takes more of them than it leaves free, but for its sums. `names` has at most [`AUDIT_NAMES_MAX`] names, and half of them from
 /// sites. `written` names only records that the ring still has, and a name or a site has at most a quarter of the ring. So
 /// no sender of requests makes it grow, and none alone keeps out what others did.
 #[derive(Debug, Default)]
@@ -133,6 +156,20 @@ impl Audit {
         if let Some(count) = self.pending.get_mut(&occasion) {
             *count = count.saturating_add(times);
         } else if self.has_space_for(&occasion) {
+            self.pending.insert(occasion, times);
+        } else if occasion.is_denial() {
+            self.note_summed(occasion.summed(), times);
+        }
+    }
+
+    /// That a source was denied more than it has space for stays known.
+    fn note_summed(&mut self, occasion: Occasion, times: u64) {
+        let denials = self.pending.keys().filter(|known| known.is_denial());
+        let has_space = denials.count() < DENIALS_PENDING_MAX + SUMS_PENDING_MAX
+            && self.pending.len() < AUDIT_PENDING_MAX;
+        if let Some(count) = self.pending.get_mut(&occasion) {
+            *count = count.saturating_add(times);
+        } else if has_space {
             self.pending.insert(occasion, times);
         }
     }
@@ -235,7 +272,7 @@ impl Audit {
                 event: occasion.event,
                 who: occasion.who,
                 name: self.names.get(&occasion.who).cloned().unwrap_or_default(),
-                site: occasion.site.map(|site| self.subject(site).to_string()),
+                site: self.site_of(&occasion),
                 segment: occasion.segment,
                 path: path_of(occasion.segment).unwrap_or_default(),
                 position,
@@ -247,6 +284,15 @@ impl Audit {
         let oldest = self.last.saturating_sub(u64::from(AUDIT_RECORDS_MAX) - 1);
         self.written.retain(|_, (number, _)| *number >= oldest);
         records
+    }
+
+    /// The sites that say so, as an operator reads them.
+    fn site_of(&self, occasion: &Occasion) -> Option<String> {
+        let site = self.subject(occasion.site?);
+        Some(match occasion.below {
+            Some(below) => format!("{}, below {site}", self.subject(below)),
+            None => site.to_string(),
+        })
     }
 
     /// What is written of an occasion. A site that reports more kinds than a quarter of the ring has
@@ -261,11 +307,7 @@ impl Audit {
         if is_known || reported < AUDIT_RECORDS_MAX as usize / 4 {
             return occasion;
         }
-        Occasion {
-            who: site,
-            segment: SegmentId(0),
-            ..occasion
-        }
+        occasion.summed()
     }
 
     /// The number of a new record. A name that has an eighth of the ring, of what it was denied or of what it did, writes over
@@ -302,7 +344,6 @@ impl Audit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::format;
     use thorp_model::{HowOpened, Incarnation, Operator};
 
     const SEGMENT: SegmentId = SegmentId(2);
@@ -359,7 +400,14 @@ mod tests {
             audit.note(made_up.brought_by(Some(NameId::of("evil"))), 1);
         }
         audit.note(denied("ben"), 1);
-        assert_eq!(take(&mut audit).len(), AUDIT_PENDING_MAX / 2 + 1);
+        audit.learn("evil");
+        let taken = take(&mut audit);
+        // All that it said beyond that is one record, about itself.
+        let (of_site, sum) = (AUDIT_PENDING_MAX / 2, AUDIT_PENDING_MAX as u64 * 3 / 2);
+        assert_eq!(taken.len(), of_site + 2);
+        let sums = taken.iter().filter(|(_, _, name)| name == "evil");
+        let sums: Vec<u64> = sums.map(|(_, times, _)| *times).collect();
+        assert_eq!(sums, [sum]);
     }
 
     #[test]
@@ -487,7 +535,8 @@ mod tests {
             ..denied("anna")
         };
         audit.note(changed, 1);
-        assert_eq!(take(&mut audit).len(), DENIALS_PENDING_MAX + 1);
+        let most = DENIALS_PENDING_MAX + SUMS_PENDING_MAX + 1;
+        assert_eq!(take(&mut audit).len(), most);
         assert!(audit.names.len() <= AUDIT_NAMES_MAX);
         // What the ring has written over is a new record when it happens again.
         for number in 0..2 * AUDIT_RECORDS_MAX {

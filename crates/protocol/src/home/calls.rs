@@ -39,6 +39,12 @@ const REGISTRATION: Demand = Demand {
     lasting: 512,
 };
 
+/// The same, of a newer delegation of a registered member.
+const DELEGATION: Demand = Demand {
+    brought: 128,
+    lasting: 128,
+};
+
 /// Segments told by one answer.
 const LIST_MAX: usize = 256;
 
@@ -255,6 +261,11 @@ impl Calls<'_> {
             }
         };
         if let Some(delegated) = delegated {
+            if ops.is_empty() {
+                let bill = self.log.bill(member.name(), DELEGATION);
+                let bill = bill.ok_or(CallError::Full)?;
+                purpose = self.log.pay(&bill, None, purpose, outbox);
+            }
             let outcomes = &mut self.tables.outcomes;
             outcomes.delegate(registration, delegated, &mut ops);
         }

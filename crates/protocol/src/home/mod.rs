@@ -433,10 +433,11 @@ impl Home {
     fn judge(&mut self, now: Now, by: &str, claim: &Claim, outbox: &mut Outbox) -> Option<Verdict> {
         match self.log.judge(claim) {
             Judgement::Known => Some(Verdict::Known),
-            Judgement::Another
-                if self.closed.is_none() && !planted::is(Bug::OtherHistoryIgnored) =>
-            {
-                self.close(now, by, claim.receipt, outbox);
+            // While the home is closed nobody forgets: which history is the right one, an operator decides.
+            Judgement::Another if !planted::is(Bug::OtherHistoryIgnored) => {
+                if self.closed.is_none() {
+                    self.close(now, by, claim.receipt, outbox);
+                }
                 None
             }
             judged => {
@@ -542,11 +543,7 @@ impl Home {
         };
         match message {
             Up::Fetch(fetch) => {
-                let name = match self.site(edge) {
-                    Some(_) => None,
-                    None => Some(who.name),
-                };
-                let waiter = Waiter::of((edge, name), &fetch);
+                let waiter = Waiter::of((edge, who.name), &fetch);
                 self.serve().fetch(fetch.page, waiter, outbox);
             }
             Up::Evict(evict) => {
@@ -564,6 +561,7 @@ impl Home {
             // Nobody redirects to or from a home.
             Up::Peer(_) => {}
         }
+        self.note_denials();
     }
 
     /// Whose rights count for a message. What a site brings in the name of a member needs a valid
@@ -628,16 +626,26 @@ impl Home {
         let who = NameId::of(&denied.name);
         let occasion = Occasion::denied(who, denied.segment, Right::Read);
         let occasion = occasion.brought_by(Some(site.node.name()));
+        let below = denied.site.as_deref();
+        let occasion = occasion.said_by(below.map(NameId::of));
         self.tables.audit.learn_reported(&denied.name);
+        below
+            .into_iter()
+            .for_each(|site| self.tables.audit.learn_reported(site));
         self.tables.audit.note(occasion, denied.count);
     }
 
-    /// Records of what has happened are written, where the store has space for them (rule R8).
-    fn write_audit(&mut self, now: Now, outbox: &mut Outbox) {
+    /// What children were denied goes into the audit, which shares its space by name.
+    fn note_denials(&mut self) {
         for ((name, segment), count) in self.children.take_denials() {
             let occasion = Occasion::denied(NameId::of(&name), segment, Right::Read);
             self.tables.audit.note(occasion, count);
         }
+    }
+
+    /// Records of what has happened are written, where the store has space for them (rule R8).
+    fn write_audit(&mut self, now: Now, outbox: &mut Outbox) {
+        self.note_denials();
         if !self.log.is_busy() {
             self.founding().write_audit(now, outbox);
         }

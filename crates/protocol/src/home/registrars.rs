@@ -83,8 +83,8 @@ impl Registrars {
     /// space.
     ///
     /// 1. No name has more registrations than it leaves free: it forgets its own.
-    /// 2. Until members sign their registrations (rule R2), a site can make up names. So no carrier
-    ///    brings more than half, whatever names it brings: it forgets what it brought.
+    /// 2. No carrier brings more than half, whatever names sign for it: it forgets what it brought. So members of other
+    ///    sites find space beside a site with very many.
     /// 3. A full table has a place for a new name, because another name has more than it leaves
     ///    free. The name that has the most yields, first of those that this carrier brought. A name
     ///    keeps its last one while any name, or any carrier, has two. Beyond that a name that never

@@ -69,6 +69,8 @@ pub(super) struct Entry {
     pub(super) executed: Option<PartDigest>,
     /// A segment that is removed.
     pub(super) removed: Option<SegmentId>,
+    /// The child whose edge brought the commit: what changes rights is recorded with it (rule R8).
+    pub(super) carrier: Option<NameId>,
 }
 
 /// What the record of a refusal takes of the room that a full store keeps back.
@@ -86,6 +88,7 @@ impl Entry {
             whose: None,
             executed: None,
             removed: None,
+            carrier: None,
         }
     }
 }
@@ -180,6 +183,7 @@ impl Tables {
             whose,
             executed,
             removed,
+            carrier,
         } = entry;
         let position = log.accept(stamp);
         let changes: Vec<PageChange> = effects.changes.into_values().collect();
@@ -188,7 +192,7 @@ impl Tables {
         self.note_changes(&changes, &effects.moved, at, &mut ops, outbox);
         if let Some((_, whose)) = whose {
             outbox.note(Note::CommitAccepted);
-            self.audit_lists(&changes, whose.id.member.name());
+            self.audit_lists(&changes, whose.id.member.name(), carrier);
             for token in effects.staged {
                 self.staging.remove(whose.registration, token);
             }
@@ -289,15 +293,13 @@ impl Tables {
     }
 
     /// A commit changed rights lists: that is recorded (rule R8).
-    fn audit_lists(&mut self, changes: &[PageChange], who: NameId) {
+    fn audit_lists(&mut self, changes: &[PageChange], who: NameId, carrier: Option<NameId>) {
         for segment in lists_in(changes) {
             let occasion = Occasion {
-                event: AuditEvent::RightsChanged,
-                who,
                 segment,
-                site: None,
+                ..Occasion::of(who, AuditEvent::RightsChanged)
             };
-            self.audit.note(occasion, 1);
+            self.audit.note(occasion.brought_by(carrier), 1);
         }
     }
 

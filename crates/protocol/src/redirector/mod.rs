@@ -291,7 +291,9 @@ impl Redirector {
                 if !denied.is_right() {
                     return cut_off(edge, "a name that no certificate has", outbox);
                 }
-                proxy.pass_unanswered(child.node.name(), Up::Denied(denied), outbox);
+                let site = Some(denied.site.unwrap_or_else(|| child.name.clone()));
+                let denied = Up::Denied(message::Denied { site, ..denied });
+                proxy.pass_unanswered(child.node.name(), denied, outbox);
             }
             (Up::Denied(_), Some(_)) => {}
             // A site below asks for nodes below it. A member has none.

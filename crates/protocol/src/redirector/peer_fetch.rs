@@ -103,17 +103,18 @@ impl Serve<'_> {
         up.ask(page, want, waiter, now, outbox);
     }
 
-    /// Whether a child may ask for one more page. All of them together are one
-    /// child of the parent, and a child may have no more on its way than it
-    /// leaves free: so there is always room for one that asks for little.
+    /// Whether a child may ask for one more page. All of them together are one child of the parent, and the children of a
+    /// name may have no more on its way than they leave free (rule R7): so there is always space for a name that asks for
+    /// little.
     fn may_ask(&self, page: PageId, waiter: Waiter) -> bool {
         let waiting = self.waiting_of(waiter.edge);
         let free = FETCHES_MAX.saturating_sub(self.subtree.up.fetches());
         let is_within = waiting < FETCHES_PER_CHILD_MAX
             && (!waiter.ahead || self.ahead_of(waiter.edge) < FETCHES_AHEAD_PER_CHILD_MAX);
         // What nobody waits for leaves room for what somebody does, also of other children; what joins takes none.
+        let of_name = self.waiting_of_name(waiter.edge);
         let has_space =
-            waiting < free && (!waiter.ahead || self.subtree.up.fetches_ahead() < FETCHES_MAX / 2);
+            of_name < free && (!waiter.ahead || self.subtree.up.fetches_ahead() < FETCHES_MAX / 2);
         is_within && (has_space || self.subtree.up.is_fetching(page))
     }
 
@@ -133,6 +134,17 @@ impl Serve<'_> {
             .filter(|waiter| waiter.edge == edge);
         let child = self.subtree.children.get(edge);
         above.count() + child.map_or(0, |child| self.redirects.of(child.node))
+    }
+
+    /// What all children of this child's name wait for.
+    fn waiting_of_name(&self, edge: EdgeId) -> usize {
+        let Some(child) = self.subtree.children.get(edge) else {
+            return 0;
+        };
+        let edges = self.subtree.children.edges_of_name(child);
+        let above = self.subtree.up.waiting();
+        let above = above.filter(|waiter| edges.contains(&waiter.edge));
+        above.count() + self.redirects.of_name(child.node.name())
     }
 
     /// Passes a request to a helper, in the helper's ordered stream. The

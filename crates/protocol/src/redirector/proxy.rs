@@ -474,6 +474,7 @@ impl Proxy {
                 name,
                 segment,
                 count,
+                site: None,
             };
             outbox.up(edge, Up::Denied(denied));
         }

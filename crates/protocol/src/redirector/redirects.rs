@@ -5,7 +5,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use thorp_model::limits::{FETCHES_MAX, PEER_FETCH_MS_MAX};
 use thorp_model::planted::Bug;
-use thorp_model::{Attempt, EdgeId, EntryNo, MemberId, Millis, PageId, PeerImage, planted};
+use thorp_model::{Attempt, EdgeId, EntryNo, MemberId, Millis, NameId, PageId, PeerImage, planted};
 
 const FIRST_PAGE: PageId = PageId::new(0, 0);
 const LAST_PAGE: PageId = PageId::new(u32::MAX, u32::MAX);
@@ -33,7 +33,7 @@ impl Redirecting {
 
 /// What helpers were asked for, by requester and page.
 ///
-/// Invariant: one try for each page of a requester. A requester has no more of them than it leaves free.
+/// Invariant: one try for each page of a requester. A name has no more of them than it leaves free (rule R7).
 #[derive(Debug, Default)]
 pub(super) struct Redirects(BTreeMap<(MemberId, PageId), Redirecting>);
 
@@ -49,10 +49,17 @@ impl Redirects {
         self.0.range(all).count()
     }
 
+    /// Those of all requesters of a name.
+    pub(super) fn of_name(&self, name: NameId) -> usize {
+        let first = (MemberId::new(name, u64::MIN), FIRST_PAGE);
+        let last = (MemberId::new(name, u64::MAX), LAST_PAGE);
+        self.0.range(first..=last).count()
+    }
+
     /// Whether one more request of a child may go to a helper.
     pub(super) fn has_space(&self, requester: MemberId) -> bool {
         let free = FETCHES_MAX.saturating_sub(self.len());
-        self.of(requester) < free || (free > 0 && planted::is(Bug::ChildNotLimited))
+        self.of_name(requester.name()) < free || (free > 0 && planted::is(Bug::ChildNotLimited))
     }
 
     /// A request went to a helper.
@@ -164,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_requester_has_no_more_at_helpers_than_it_leaves_free() {
+    fn a_name_has_no_more_at_helpers_than_it_leaves_free() {
         let mut redirects = Redirects::default();
         for page in (0..FETCHES_MAX as u32).map(page) {
             if redirects.has_space(NODE) {
@@ -172,7 +179,8 @@ mod tests {
             }
         }
         assert_eq!(redirects.len(), FETCHES_MAX.div_ceil(2));
-        assert!(redirects.has_space(MemberId(2)));
+        assert!(!redirects.has_space(MemberId::new(NODE.name(), 99)));
+        assert!(redirects.has_space(MemberId::new(NameId(99), 1)));
     }
 
     #[test]

@@ -86,6 +86,17 @@ impl PassedRequests {
         own >= COMMITS_PER_NAME_MAX && !planted::is(Bug::ProcessesNotCounted)
     }
 
+    /// Whether the calls of a name that a site below passes on are as many as they leave free of what the site may have (rule
+    /// R7).
+    fn has_all_calls_below(&self, edge: EdgeId, name: NameId) -> bool {
+        let below = self.calls.keys().filter(|(_, from)| *from == edge);
+        let (own, all) = below.fold((0, 0), |(own, all), (call, _)| {
+            (own + usize::from(call.member.name() == name), all + 1)
+        });
+        let free = CALLS_PER_NAME_MAX.saturating_sub(all);
+        own >= free && !planted::is(Bug::ProcessesNotCounted)
+    }
+
     /// Whether all members of a name have as many calls under way as they may.
     fn has_all_calls_of(&self, name: NameId) -> bool {
         let id = |random, number| CallId {
@@ -246,9 +257,13 @@ impl Forwarder<'_> {
     /// What a member has under way to one home. A site is not limited: it has limited each
     /// member below it.
     fn commits_of_member(&self, edge: EdgeId, home: HomeId) -> Option<UnderWay> {
-        let peer = self.below.get(&edge)?;
-        let is_member = peer.kind == NodeKind::Member;
-        is_member.then(|| self.passed.commits_of(peer.node, edge, home))
+        let peer = self.below.get(&edge).filter(|_| self.is_member(edge))?;
+        Some(self.passed.commits_of(peer.node, edge, home))
+    }
+
+    fn is_member(&self, edge: EdgeId) -> bool {
+        let peer = self.below.get(&edge);
+        peer.is_some_and(|peer| peer.kind == NodeKind::Member)
     }
 
     /// Without the home the message is lost; the member sends
@@ -272,10 +287,15 @@ impl Forwarder<'_> {
         let bytes = message.request.staged_bytes();
         let up = self.stream_edge(home);
         let is_on = |of| self.stream_edge(of) == up;
-        let has_space = self.passed.has_space_for_call(bytes, is_on)
-            && !self.passed.has_all_calls_of(call.member.name());
-        if !has_space || self.passed.calls_of(edge).has_all_calls() {
-            outbox.note(Note::ChildLimited);
+        let name = call.member.name();
+        let is_name_limited = self.passed.has_all_calls_of(name)
+            || (!self.is_member(edge) && self.passed.has_all_calls_below(edge, name));
+        let is_limited = self.is_member(edge) && self.passed.calls_of(edge).has_all_calls();
+        if is_name_limited || is_limited || !self.passed.has_space_for_call(bytes, is_on) {
+            outbox.note(match is_name_limited {
+                true => Note::NameLimited,
+                false => Note::ChildLimited,
+            });
             let result = Err(CallError::Busy);
             let busy = Down::CallResult(message::CallResult { home, call, result });
             outbox.down(edge, busy);

@@ -11,8 +11,8 @@ use thorp_model::{
     Action, Attempt, CallId, CallRequest, CallResponse, Claim, CommitId, CommitRequest,
     DELEGATION_VERSION, Decision, Delegation, DelegationNo, DelegationText, Direction, Down,
     EdgeId, EntryNo, Epoch, Event, FetchRefusal, FetchResult, HomeId, MemberId, Message, Millis,
-    NodeKind, Note, Now, PageId, Part, Participant, Peer, Position, Proof, Registration, Stamp,
-    StateMachine, Step, Up, message,
+    NameId, NodeKind, Note, Now, PageId, Part, Participant, Peer, Position, Proof, Registration,
+    Stamp, StateMachine, Step, Up, message,
 };
 
 const HOME: HomeId = HomeId(1);
@@ -29,10 +29,15 @@ fn tell(redirector: &mut Redirector, input: Event<Infallible>) -> Vec<Action<Inf
     outbox.actions
 }
 
+/// The node at the other end of an edge. Each has a name of its own.
+fn node_at(edge: EdgeId) -> MemberId {
+    MemberId::new(NameId(edge.0), edge.0)
+}
+
 fn connected(edge: EdgeId, direction: Direction, kind: NodeKind) -> Event<Infallible> {
     let peer = Peer {
         kind,
-        node: MemberId(u128::from(edge.0)),
+        node: node_at(edge),
         name: String::from("p"),
         is_operator: false,
         is_carried: false,
@@ -83,7 +88,7 @@ fn decide(sequence: u64) -> Event<Infallible> {
     let message = Message::Up(Up::Decide(message::Decide {
         home: HOME,
         commit: CommitId {
-            member: MemberId(2),
+            member: node_at(CHILD),
             sequence,
         },
         registration: Registration(1),
@@ -149,7 +154,7 @@ fn commit(from: EdgeId, member: EdgeId, homes: u32) -> Event<Infallible> {
 
 fn id_of(member: EdgeId) -> CommitId {
     CommitId {
-        member: MemberId(u128::from(member.0)),
+        member: node_at(member),
         sequence: 1,
     }
 }
@@ -201,7 +206,7 @@ fn signs_for(redirector: &mut Redirector, site: EdgeId) {
         member,
         number: DelegationNo(site.0),
         ends: Millis(0),
-        sites: Vec::from([MemberId(u128::from(site.0)).name()]),
+        sites: Vec::from([node_at(site).name()]),
     };
     let proof = Proof::none();
     let (home, number) = (HOME, site.0);

@@ -27,6 +27,7 @@ impl Attack for Denials {
                 name: name(eyes, prng),
                 segment,
                 count: [0, 1, u64::MAX][prng.index(3)],
+                site: (prng.index(3) == 0).then(|| name(eyes, prng)),
             };
             outbox.up(at.edge, Up::Denied(denied));
         }

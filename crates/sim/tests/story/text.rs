@@ -102,8 +102,16 @@ impl Pen<'_> {
                 name,
                 segment,
                 count,
+                site,
                 ..
-            }) => format!("denied {name} {} {count} times", names::segment(*segment)),
+            }) => {
+                let site = site.iter().map(|site| format!(", says {site}"));
+                let site: String = site.collect();
+                format!(
+                    "denied {name} {} {count} times{site}",
+                    names::segment(*segment)
+                )
+            }
             Up::Judge(judge) => format!("judge {}: {}", judge.question, claim(&judge.claim)),
             Up::Watch(message::Watch { segment, on, .. }) => {
                 let more = if *on { "" } else { " no more" };

@@ -290,6 +290,13 @@ impl Children {
         self.by_edge.keys().copied()
     }
 
+    /// The edges of all children of a child's name that are of its kind.
+    pub(crate) fn edges_of_name(&self, child: &Child) -> BTreeSet<EdgeId> {
+        let numbers = self.owners.numbers((child.node.name(), child.kind));
+        let edges = numbers.filter_map(|no| self.by_no.get(&no));
+        edges.copied().collect()
+    }
+
     /// How many children there are.
     pub(crate) fn len(&self) -> usize {
         self.by_edge.len()

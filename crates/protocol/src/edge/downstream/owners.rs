@@ -33,8 +33,14 @@ impl Owners {
 
     /// For how many pages all children of a name are entered, each counted for itself.
     pub(super) fn held(&self, name: Owner, directory: &Directory) -> usize {
-        let numbers = self.of_name.get(&name).into_iter().flatten();
-        numbers.map(|no| directory.held(ChildNo(*no))).sum()
+        self.numbers(name)
+            .map(|no| directory.held(ChildNo(no)))
+            .sum()
+    }
+
+    /// The numbers of a name's children, and of those that have gone.
+    pub(super) fn numbers(&self, name: Owner) -> impl Iterator<Item = u16> {
+        self.of_name.get(&name).into_iter().flatten().copied()
     }
 }
 

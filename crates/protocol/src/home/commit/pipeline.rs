@@ -75,6 +75,7 @@ impl Pipeline<'_> {
                     whose: Some((Some(edge), whose)),
                     executed: request.part.digest(),
                     removed: None,
+                    carrier: parked.carrier,
                 };
                 self.tables.accept(now, entry, self.log, outbox);
             }

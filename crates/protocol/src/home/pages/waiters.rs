@@ -12,8 +12,8 @@ use thorp_model::{Attempt, EdgeId, Epoch, NameId, PageId, message, planted};
 pub(in crate::home) struct Waiter {
     /// The edge to the child.
     pub(in crate::home) edge: EdgeId,
-    /// The name of the member that waits. None: a site, which asks for all below it.
-    name: Option<NameId>,
+    /// The name of the child that waits. A site asks for all below it.
+    name: NameId,
     /// The stream that the request belongs to.
     pub(in crate::home) epoch: Epoch,
     /// Names the request in its response.
@@ -28,10 +28,7 @@ pub(in crate::home) struct Waiter {
 
 impl Waiter {
     /// The child on this edge, which has sent this request.
-    pub(in crate::home) fn of(
-        (edge, name): (EdgeId, Option<NameId>),
-        fetch: &message::Fetch,
-    ) -> Self {
+    pub(in crate::home) fn of((edge, name): (EdgeId, NameId), fetch: &message::Fetch) -> Self {
         Waiter {
             edge,
             name,
@@ -61,13 +58,13 @@ impl Waiter {
 #[derive(Debug)]
 pub(in crate::home) struct Waiters {
     by_page: BTreeMap<PageId, Vec<Waiter>>,
-    /// What the members of each name wait for (rule R7).
+    /// What the children of each name wait for (rule R7).
     shares: Shares<NameId>,
     per_name_max: usize,
 }
 
 impl Waiters {
-    /// Nobody waits. The members of one name together wait for so many pages.
+    /// Nobody waits. The children of one name together wait for so many pages.
     pub(in crate::home) fn new(per_name_max: usize) -> Self {
         Waiters {
             by_page: BTreeMap::new(),
@@ -76,7 +73,7 @@ impl Waiters {
         }
     }
 
-    /// The most pages that the members of one name wait for.
+    /// The most pages that the children of one name wait for.
     pub(in crate::home) fn most_of_a_name(&self) -> usize {
         self.shares.most() as usize
     }
@@ -90,13 +87,11 @@ impl Waiters {
     pub(in crate::home) fn add(&mut self, page: PageId, waiter: Waiter) -> bool {
         let has_space = self.of(waiter.edge) < waiter.most();
         let limits = (FETCHES_UNDER_WAY_MAX as u64, self.per_name_max as u64);
-        let is_shared = waiter
-            .name
-            .is_none_or(|name| self.shares.allows(name, 1, limits));
-        let is_shared = is_shared || planted::is(Bug::ProcessesNotCounted);
+        let is_shared =
+            self.shares.allows(waiter.name, 1, limits) || planted::is(Bug::ProcessesNotCounted);
         let is_added = (has_space && is_shared) || planted::is(Bug::ChildNotLimited);
         if is_added {
-            self.shares.take(waiter.name, 1);
+            self.shares.take(Some(waiter.name), 1);
             self.by_page.entry(page).or_default().push(waiter);
         }
         is_added
@@ -106,7 +101,7 @@ impl Waiters {
     pub(in crate::home) fn take(&mut self, page: PageId) -> Vec<Waiter> {
         let waiters = self.by_page.remove(&page).unwrap_or_default();
         for waiter in &waiters {
-            self.shares.give_back(waiter.name, 1);
+            self.shares.give_back(Some(waiter.name), 1);
         }
         waiters
     }
@@ -115,7 +110,7 @@ impl Waiters {
     pub(in crate::home) fn forget(&mut self, edge: EdgeId) {
         self.by_page.retain(|_, waiters| {
             for waiter in waiters.extract_if(.., |waiter| waiter.edge == edge) {
-                self.shares.give_back(waiter.name, 1);
+                self.shares.give_back(Some(waiter.name), 1);
             }
             !waiters.is_empty()
         });
@@ -134,7 +129,7 @@ mod tests {
     fn waiter(edge: u64, ahead: bool) -> Waiter {
         Waiter {
             edge: EdgeId(edge),
-            name: Some(NameId(7)),
+            name: NameId(7),
             epoch: Epoch(1),
             attempt: Attempt(1),
             beside: false,
@@ -168,15 +163,12 @@ mod tests {
         let page = PageId::new(1, 1);
         let added = [1, 2, 3, 4].map(|edge| waiters.add(page, waiter(edge, false)));
         assert_eq!(added, [true, true, true, false]);
-        let name = Some(NameId(8));
+        let name = NameId(8);
         let other = Waiter {
             name,
             ..waiter(5, false)
         };
         assert!(waiters.add(page, other), "another name");
-        let name = None;
-        let site = Waiter { name, ..other };
-        assert!((0..9).all(|_| waiters.add(page, site)), "a site");
         waiters.forget(EdgeId(1));
         assert!(waiters.add(page, waiter(1, false)));
         assert_eq!(waiters.most_of_a_name(), 3);

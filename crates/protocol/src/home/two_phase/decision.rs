@@ -215,6 +215,7 @@ impl Decisions<'_> {
             whose: Some((edge, whose)),
             executed: request.part.digest(),
             removed: None,
+            carrier: None,
         };
         let position = self.tables.accept(now, entry, self.log, outbox);
         self.tell_others_below(commit, &Outcome::Committed { position, stamp });

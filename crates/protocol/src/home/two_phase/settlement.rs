@@ -13,7 +13,7 @@ use thorp_model::limits::DOUBTS_LISTED_MAX;
 use thorp_model::planted::Bug;
 use thorp_model::{
     AuditEvent, CallError, CallResponse, CommitId, Decision, Doubt, DoubtHome, HomeId, Note, Now,
-    Outcome, Principal, Refusal, Ruling, SegmentId, Stamp, planted,
+    Outcome, Principal, Refusal, Ruling, Stamp, planted,
 };
 
 /// Serves an operator that asks about votes in doubt.
@@ -104,12 +104,7 @@ impl Settlement<'_> {
 
     /// What is recorded of the end of a vote (rule R8).
     pub(in crate::home) fn occasion(who: Principal, commit: CommitId, ruling: Ruling) -> Occasion {
-        Occasion {
-            event: AuditEvent::DoubtSettled { commit, ruling },
-            who: who.name,
-            segment: SegmentId(0),
-            site: None,
-        }
+        Occasion::of(who.name, AuditEvent::DoubtSettled { commit, ruling })
     }
 
     /// Ends a vote in doubt, as a decision would.
