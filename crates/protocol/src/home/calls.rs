@@ -226,7 +226,7 @@ impl Calls<'_> {
     ) {
         outbox.note(Note::WatermarkAsked);
         self.log.clock.pass(now.wall);
-        self.log.clock.see(now, at_least);
+        self.log.clock.see(now, at_least, call.member.name());
         self.log.clock.move_up(now.wall, at_least);
         let then = OnDurable::Watermark(edge, call);
         self.log.after_reservation(now, then, outbox);

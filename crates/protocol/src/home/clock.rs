@@ -3,7 +3,7 @@
 use crate::home::drift::{ClockDrift, DriftWatch};
 use thorp_model::limits::{CLOCK_DRIFT_MS_MAX, CLOCK_RESERVE_MS, DECIDED_AHEAD_MS_MAX};
 use thorp_model::records::CLOCK_KEY;
-use thorp_model::{HomeId, Mark, Millis, Now, Op, Stamp, Table, records};
+use thorp_model::{HomeId, Mark, Millis, NameId, Now, Op, Stamp, Table, records};
 
 /// Gives stamps that rise, and reserves what it promises before it does.
 #[derive(Debug)]
@@ -87,9 +87,9 @@ impl Clock {
         self.last = self.last.max(now);
     }
 
-    /// A stamp of another home has come, by whatever way.
-    pub(super) fn see(&mut self, now: Now, stamp: Stamp) {
-        self.watch.see(now, stamp);
+    /// A name has brought a stamp of another home.
+    pub(super) fn see(&mut self, now: Now, stamp: Stamp, by: NameId) {
+        self.watch.see(now, stamp, by);
     }
 
     /// Whether one of the clocks is wrong, for people.

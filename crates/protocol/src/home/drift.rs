@@ -1,7 +1,7 @@
 //! Clocks that are wrong, for people: nothing that a home does depends on it (rule 12).
 
 use thorp_model::limits::{CLOCK_DRIFT_MS_MAX, DRIFT_SHOWN_MS};
-use thorp_model::{HomeId, Millis, Now, Stamp};
+use thorp_model::{HomeId, Millis, NameId, Now, Stamp};
 
 /// A stamp that lies further ahead of a home's time than [`CLOCK_DRIFT_MS_MAX`]. One of the two clocks is wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,16 +16,27 @@ pub struct ClockDrift {
 
 /// Remembers the last stamp that came from far ahead, for [`DRIFT_SHOWN_MS`].
 ///
-/// Stamps from far behind are no sign: whoever has been idle brings old ones.
+/// Members bring stamps of homes, and one of them may make one up. So two names have to bring stamps of one home from far
+/// ahead within that time. Stamps from far behind are no sign: whoever has been idle brings old ones.
 #[derive(Debug, Default)]
 pub(super) struct DriftWatch {
     last: Option<(Millis, ClockDrift)>,
+    /// Of which home a name has brought one.
+    brought: Option<(Millis, HomeId, NameId)>,
 }
 
 impl DriftWatch {
-    /// A stamp has come.
-    pub(super) fn see(&mut self, now: Now, stamp: Stamp) {
-        if let Some(drift) = ClockDrift::of(now, stamp) {
+    /// A name has brought a stamp.
+    pub(super) fn see(&mut self, now: Now, stamp: Stamp, by: NameId) {
+        let Some(drift) = ClockDrift::of(now, stamp) else {
+            return;
+        };
+        let other = self.brought.replace((now.mono, drift.home, by));
+        let is_second = other.is_some_and(|(at, home, name)| {
+            home == drift.home && name != by && now.mono.since(at) < DRIFT_SHOWN_MS
+        });
+        let is_shown = self.last.is_some_and(|(_, shown)| shown.home == drift.home);
+        if is_second || (is_shown && self.report(now, Stamp::default()).is_some()) {
             self.last = Some((now.mono, drift));
         }
     }
@@ -54,6 +65,9 @@ impl ClockDrift {
 mod tests {
     use super::*;
 
+    const ANNA: NameId = NameId(1);
+    const BEN: NameId = NameId(2);
+
     fn at(mono: u64) -> Now {
         Now {
             mono: Millis(mono),
@@ -72,11 +86,17 @@ mod tests {
     fn a_stamp_from_far_ahead_is_shown_for_a_while_with_both_times() {
         let mut watch = DriftWatch::default();
         let own = stamp(1, 1_000_000);
-        watch.see(at(0), stamp(2, 1_000_000 + CLOCK_DRIFT_MS_MAX));
-        watch.see(at(0), stamp(2, 5));
+        watch.see(at(0), stamp(2, 1_000_000 + CLOCK_DRIFT_MS_MAX), ANNA);
+        watch.see(at(0), stamp(2, 5), BEN);
         assert_eq!(watch.report(at(0), own), None);
         let far = 1_000_000 + 90_000_000;
-        watch.see(at(10), stamp(2, far));
+        watch.see(at(9), stamp(2, far), ANNA);
+        watch.see(at(9), stamp(3, far), BEN);
+        assert_eq!(watch.report(at(9), own), None, "one name for each home");
+        watch.see(at(10), stamp(2, far), ANNA);
+        watch.see(at(10), stamp(2, far), ANNA);
+        assert_eq!(watch.report(at(10), own), None, "one name only");
+        watch.see(at(10), stamp(2, far), BEN);
         let drift = ClockDrift {
             home: HomeId(2),
             stamp: Millis(far),

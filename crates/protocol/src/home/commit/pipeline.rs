@@ -58,7 +58,9 @@ impl Pipeline<'_> {
             Ok(effects)
         });
         if judged.is_ok() {
-            self.log.clock.see(now, request.after);
+            self.log
+                .clock
+                .see(now, request.after, request.id.member.name());
             self.log.clock.move_up(now.wall, request.after);
         }
         match judged {

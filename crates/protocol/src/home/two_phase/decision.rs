@@ -71,7 +71,7 @@ impl Decisions<'_> {
                 let why = "it decides what the votes do not come to";
                 return disbelieve(sender, why, outbox);
             }
-            self.log.clock.see(now, stamp);
+            self.log.clock.see(now, stamp, commit.member.name());
             if !self.log.clock.may_be_told(now.wall, stamp) {
                 outbox.note(Note::DecisionDoubted);
                 return self.tables.votes.doubt(commit, stamp, now.mono);
