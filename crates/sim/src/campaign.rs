@@ -44,6 +44,7 @@ const OF_GOING_BACK: &[Bug] = &[
     Bug::NobodyForgets,
     Bug::LeftExecuted,
     Bug::LostIsNo,
+    Bug::LifeNotDurable,
     Bug::ClaimsNotPassed,
     Bug::GenerationsGivenAgain,
     Bug::MarksNotCompared,

@@ -383,10 +383,8 @@ fn print_failure(villages: Villages, story: &Story, bug: Option<Bug>) {
 /// `AnybodySettles`, `SettlementNotLogged` and `SettledStaysShown` need an operator that ends a vote in doubt. No operator of
 /// a village does: what an operator ends may be right at one home only, and the checkers demand that it is right at all.
 /// `ReceiptsForgotten` and `JointsForgotten` need homes that go back: one more that restarts before anybody shows a receipt,
-/// and an operator that lists what is lost. `LifeNotDurable` needs two lives with one number, `AnybodyConfirms` and
-/// `ConfirmedTwice` an operator that opens a running home. Villages whose homes go back have none of these.
-/// `AnswersNotVouched` needs a commit that is acknowledged and lost between two heartbeats, `LostIsNo` a decision that one of
-/// two homes hears, which then goes back to before it: a few hundred villages whose homes go back drew neither.
+/// and an operator that lists what is lost. `AnybodyConfirms` and `ConfirmedTwice` need an operator that opens a running home.
+/// Villages whose homes go back have none of these.
 /// The bugs of shares let one name take what others may have (rule R7): nothing that a program reads is wrong then, and no
 /// table is longer than it may be.
 const STORIES_ONLY: &[Bug] = &[
@@ -409,13 +407,10 @@ const STORIES_ONLY: &[Bug] = &[
     Bug::AnybodySettles,
     Bug::SettlementNotLogged,
     Bug::SettledStaysShown,
-    Bug::LifeNotDurable,
     Bug::AnybodyConfirms,
     Bug::ConfirmedTwice,
     Bug::ReceiptsForgotten,
     Bug::JointsForgotten,
-    Bug::AnswersNotVouched,
-    Bug::LostIsNo,
     Bug::SegmentsNotShared,
     Bug::SpaceNotShared,
     Bug::NumbersNotShared,

@@ -1,16 +1,17 @@
 //! The attacks. Each goes on until its process is killed.
 
 use crate::reads;
+use crate::stream::Stream;
 use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::Duration;
 use thorp_bench::{Result, process};
 use thorp_model::{
-    Attempt, Blob, CallId, CallRequest, Claim, CommitId, CommitRequest, Down, Epoch, Generation,
-    HomeId, MemberId, Message, NewValue, PageId, PageWrites, Part, Position, Registration,
-    ReportNo, SegmentId, Slot, Stamp, Up, WriteOp, message,
+    Attempt, Blob, CallRequest, Claim, CommitId, CommitRequest, Generation, MemberId, Message,
+    NewValue, PageId, PageWrites, Part, Position, Registration, ReportNo, SegmentId, Slot, Stamp,
+    Up, WriteOp, message,
 };
-use thorp_testing::{Attacker, AttackerEdge, made_up_receipt};
+use thorp_testing::{Attacker, made_up_receipt};
 
 /// What floods the home.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -87,8 +88,9 @@ pub(crate) fn play(arguments: &[String]) -> Result<()> {
         Attack::Reads => reads::flood(&attacker, address),
         _ => loop {
             // It is turned away for a while, or its edge ended.
-            if let Some(mut stream) = Stream::begin(&attacker, address) {
-                while stream.flood(attack) {}
+            if let Some(stream) = Stream::begin(&attacker, address) {
+                let mut flood = Flood(stream);
+                while flood.flood(attack) {}
             }
             thread::sleep(A_LITTLE);
         },
@@ -120,42 +122,20 @@ fn next_process(member: MemberId) -> u64 {
     (member.0 as u64).wrapping_add(1)
 }
 
-/// An edge to the home, in the middle of its stream.
-pub(crate) struct Stream {
-    pub(crate) edge: AttackerEdge,
-    pub(crate) member: MemberId,
-    pub(crate) home: HomeId,
-    epoch: Epoch,
-    pub(crate) number: u64,
-}
+/// A stream that floods the home.
+struct Flood(Stream);
 
-impl Stream {
-    pub(crate) fn begin(attacker: &Attacker, address: &str) -> Option<Self> {
-        let hello = attacker.greeting();
-        let mut edge = attacker.call(address, &hello).ok()?;
-        loop {
-            if let Message::Down(Down::Begin(begin)) = edge.receive_within(A_LITTLE * 1_000)?? {
-                return Some(Stream {
-                    edge,
-                    member: hello.node,
-                    home: begin.home,
-                    epoch: begin.epoch,
-                    number: 0,
-                });
-            }
-        }
-    }
-
+impl Flood {
     /// Sends some messages, and hears what has come. Whether the edge is still there.
     fn flood(&mut self, attack: Attack) -> bool {
         for _ in 0..AT_ONCE {
-            self.number += 1;
-            if !self.edge.offer(&self.message(attack)) {
+            self.0.number += 1;
+            if !self.0.edge.offer(&self.message(attack)) {
                 break;
             }
         }
         loop {
-            match self.edge.receive_within(A_LITTLE) {
+            match self.0.edge.receive_within(A_LITTLE) {
                 Some(Some(_)) => {}
                 Some(None) => return false,
                 None => return true,
@@ -164,16 +144,19 @@ impl Stream {
     }
 
     fn message(&self, attack: Attack) -> Message {
-        let (home, epoch) = (self.home, self.epoch);
-        let page = PageId::new(1 + (self.number % 8) as u32, (self.number % 1_000) as u32);
+        let (home, epoch) = (self.0.home, self.0.epoch);
+        let page = PageId::new(
+            1 + (self.0.number % 8) as u32,
+            (self.0.number % 1_000) as u32,
+        );
         Message::Up(match attack {
-            Attack::Registrations => self.call(CallRequest::Register(None)),
+            Attack::Registrations => self.0.call(CallRequest::Register(None)),
             Attack::Commits => Up::Commit(self.commit(page)),
             Attack::Fetches => Up::Fetch(message::Fetch {
                 home,
                 epoch,
                 page,
-                attempt: Attempt(self.number),
+                attempt: Attempt(self.0.number),
                 peers: false,
                 ahead: false,
                 updates: 0,
@@ -182,36 +165,19 @@ impl Stream {
                 home,
                 epoch,
                 segment: SegmentId(page.segment.0),
-                on: self.number.is_multiple_of(2),
+                on: self.0.number.is_multiple_of(2),
             }),
             Attack::Reports => Up::Report(message::Report {
                 home,
                 epoch,
-                report: ReportNo(self.number),
+                report: ReportNo(self.0.number),
                 pages: (0..100).map(|page| self.reported(page)).collect(),
             }),
             Attack::Claims => return self.claims(),
-            _ => self.call(CallRequest::List {
+            _ => self.0.call(CallRequest::List {
                 prefix: String::new(),
                 after: String::new(),
             }),
-        })
-    }
-
-    /// Each call is one of another process.
-    pub(crate) fn call(&self, request: CallRequest) -> Up {
-        let member = match request {
-            CallRequest::Register(_) => MemberId::new(self.member.name(), self.number),
-            _ => self.member,
-        };
-        let call = CallId {
-            member,
-            number: self.number,
-        };
-        Up::Call(message::Call {
-            call,
-            home: self.home,
-            request,
         })
     }
 
@@ -226,12 +192,12 @@ impl Stream {
         };
         CommitRequest {
             id: CommitId {
-                member: self.member,
-                sequence: self.number,
+                member: self.0.member,
+                sequence: self.0.number,
             },
-            registration: Registration(self.number),
+            registration: Registration(self.0.number),
             part: Part {
-                home: self.home,
+                home: self.0.home,
                 evidence: Position(0),
                 reads: Vec::new(),
                 writes: vec![writes],
@@ -251,12 +217,12 @@ impl Stream {
     }
 
     fn claims(&self) -> Message {
-        let receipt = made_up_receipt(self.home);
+        let receipt = made_up_receipt(self.0.home);
         let claim = Claim {
             receipt,
-            position: Position(self.number),
-            clock: self.number,
+            position: Position(self.0.number),
+            clock: self.0.number,
         };
-        Message::Claims(vec![(self.home, claim)])
+        Message::Claims(vec![(self.0.home, claim)])
     }
 }

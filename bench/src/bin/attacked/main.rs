@@ -7,6 +7,7 @@
 mod attacks;
 mod honest;
 mod reads;
+mod stream;
 
 use attacks::Attack;
 use honest::Members;

@@ -1,6 +1,6 @@
 //! Transactions that read as many pages as one message has space for.
 
-use crate::attacks::Stream;
+use crate::stream::Stream;
 use std::time::Duration;
 use thorp_bench::Result;
 use thorp_model::{
