@@ -121,12 +121,21 @@ impl Village {
 
     /// At the site; the last one straight at both homes.
     pub(crate) fn join(&self, number: usize) -> Member {
+        self.join_with(number, |config| config)
+    }
+
+    /// The same, with other settings.
+    pub(crate) fn join_with(
+        &self,
+        number: usize,
+        set: impl FnOnce(JoinConfig) -> JoinConfig,
+    ) -> Member {
         let config = match number % STRAIGHT {
             3 => JoinConfig::new(&self.home(0).via).and_home(&self.home(1).via),
             _ => JoinConfig::new(&self.site),
         };
         let config = config.identity(&self.identity).join_timeout(PATIENCE);
-        Member::join(config.name(format!("member-{number}"))).unwrap()
+        Member::join(set(config.name(format!("member-{number}")))).unwrap()
     }
 
     /// A command whose program has joined at the site.

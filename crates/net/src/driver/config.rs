@@ -174,8 +174,6 @@ pub const FLUSH_TIME_MAX: Duration = Duration::from_secs(3);
 pub(super) const ROUND_INPUTS_MAX: usize = 64;
 /// As long as that: the readers bring what others have sent.
 pub(super) const ROUND_TIME_MAX: Duration = Duration::from_millis(1);
-/// A parent pays for one part in so many of the loop's time that its inputs take.
-pub(super) const PARENT_SHARES: u32 = 8;
 /// Connections that wait for the loop to take them.
 pub(super) const ARRIVALS_MAX: usize = 16;
 /// A connection to a parent that stood as long was good even if no home's stream ever began: dialing again begins without a

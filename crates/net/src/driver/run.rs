@@ -12,8 +12,8 @@ use tokio::task::JoinSet;
 use super::World;
 use super::arrivals::{self, Arrival, Dialer};
 use super::config::{
-    ARRIVALS_MAX, DriverConfig, FLUSH_LOOK, GOODBYE_TIME, PARENT_SHARES, ParentConfig,
-    ROUND_INPUTS_MAX, ROUND_TIME_MAX,
+    ARRIVALS_MAX, DriverConfig, FLUSH_LOOK, GOODBYE_TIME, ParentConfig, ROUND_INPUTS_MAX,
+    ROUND_TIME_MAX,
 };
 use super::edges::{Edges, ParentState, ParentStatus, Shared};
 use super::follow;
@@ -296,8 +296,10 @@ impl<C: StateMachine> Sources<'_, C> {
             turn.event(event);
             let now = Instant::now();
             let time = now.duration_since(last) + decoding;
-            let shares = if payer.is_parent { PARENT_SHARES } else { 1 };
-            self.turns.charge(name, time / shares, now);
+            match payer.is_parent {
+                true => self.turns.charge_parent(name, time),
+                false => self.turns.charge(name, time, now),
+            }
             last = now;
             if last.duration_since(begun) > ROUND_TIME_MAX {
                 return;

@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use thorp_model::NameId;
 
+/// A parent pays for one part in so many of the loop's time that its inputs take.
+const PARENT_SHARES: u32 = 8;
 /// An input that takes as long is a long one.
 const LONG: Duration = Duration::from_micros(500);
 /// After a long input its name rests for so many times as long, where others have something to do. Others wait for each
@@ -12,8 +14,11 @@ const LONG: Duration = Duration::from_micros(500);
 const RESTS: u32 = 3;
 /// Names with an empty line that are remembered.
 const PAUSED_MAX: usize = 1_024;
-/// Others had something to do if the last of their inputs is no older.
+/// Others had something to do if they came so often within this time, each between inputs of somebody else.
+const COMPANY_TURNS: usize = 4;
 const COMPANY: Duration = Duration::from_millis(100);
+/// Turns that are remembered.
+const RECENT_MAX: usize = 4 * COMPANY_TURNS;
 
 /// Inputs that wait for the loop, in a line for each name.
 ///
@@ -32,9 +37,8 @@ pub(super) struct Turns<T> {
     paused: BTreeSet<(Duration, NameId)>,
     /// What the line had used that was served last: none that waits has used less.
     now: Duration,
-    /// The name that was served last, and when another one was.
-    last: Option<NameId>,
-    other_at: Option<Instant>,
+    /// Who was served last, and when: each run of inputs of one name.
+    recent: VecDeque<(Instant, NameId)>,
 }
 
 #[derive(Debug)]
@@ -52,8 +56,7 @@ impl<T> Default for Turns<T> {
             resting: BTreeSet::new(),
             paused: BTreeSet::new(),
             now: Duration::ZERO,
-            last: None,
-            other_at: None,
+            recent: VecDeque::new(),
         }
     }
 }
@@ -77,23 +80,36 @@ impl<T> Turns<T> {
         let input = self.take_out(name).inputs.pop_front();
         self.put_back(name);
         self.forget_paused(now);
-        if self.last.replace(name) != Some(name) {
-            self.other_at = Some(now);
-        }
         Some((name, input?))
     }
 
-    /// What a name's input has taken until now.
+    /// What a child's input has taken until now.
     pub(super) fn charge(&mut self, name: NameId, time: Duration, now: Instant) {
-        let has_company = self
-            .other_at
-            .is_some_and(|at| now.saturating_duration_since(at) < COMPANY + time);
+        if self.recent.back().is_none_or(|(_, last)| *last != name) {
+            self.recent.push_back((now, name));
+            if self.recent.len() > RECENT_MAX {
+                self.recent.pop_front();
+            }
+        }
+        let rests = time >= LONG && self.has_company(name, now.checked_sub(time).unwrap_or(now));
         let line = self.take_out(name);
         line.used += time;
-        if time >= LONG && has_company {
-            line.rests_until = Some(now + RESTS * time);
-        }
+        line.rests_until = rests.then(|| now + RESTS * time);
         self.put_back(name);
+    }
+
+    /// What a parent's input has taken. A parent speaks for many: it pays for a part, does not rest, and is nobody's company.
+    pub(super) fn charge_parent(&mut self, name: NameId, time: Duration) {
+        self.take_out(name).used += time / PARENT_SHARES;
+        self.put_back(name);
+    }
+
+    /// Whether others had something to do.
+    fn has_company(&self, name: NameId, now: Instant) -> bool {
+        let is_other = |(at, of): &&(Instant, NameId)| {
+            *of != name && now.saturating_duration_since(*at) < COMPANY
+        };
+        self.recent.iter().filter(is_other).count() >= COMPANY_TURNS
     }
 
     /// Whether no input can be taken now.
@@ -242,7 +258,6 @@ mod tests {
         let mut turns = Loop::new();
         turns.push(ANNA, 0);
         turns.serve(|_| 10);
-        turns.now += COMPANY;
         for input in 0..100 {
             turns.push(MALLORY, input);
         }
