@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use thorp_model::codec::CodecError;
-use thorp_model::{EdgeId, Message, NameId, codec};
+use thorp_model::{EdgeId, Message, NameId, Up, codec};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use crate::intake::{Held, Intake};
@@ -20,6 +20,19 @@ pub(super) struct ReaderEvent {
     pub(super) decoding: Duration,
     /// Its place in the edge's part of the inbox; free again when the loop has handled it.
     _place: Option<OwnedSemaphorePermit>,
+}
+
+impl ReaderEvent {
+    /// Whether somebody waits for what comes of it.
+    pub(super) fn asks(&self) -> bool {
+        let What::Message(Message::Up(up), _) = &self.what else {
+            return false;
+        };
+        matches!(
+            up,
+            Up::Fetch(_) | Up::Commit(_) | Up::Decide(_) | Up::Call(_) | Up::Report(_)
+        )
+    }
 }
 
 pub(super) enum What {

@@ -292,13 +292,13 @@ impl<C: StateMachine> Sources<'_, C> {
             let Some((name, (payer, event))) = self.turns.pop(last) else {
                 return;
             };
-            let decoding = event.decoding;
+            let (decoding, asks) = (event.decoding, event.asks());
             turn.event(event);
             let now = Instant::now();
             let time = now.duration_since(last) + decoding;
             match payer.is_parent {
                 true => self.turns.charge_parent(name, time),
-                false => self.turns.charge(name, time, now),
+                false => self.turns.charge(name, time, (now, asks)),
             }
             last = now;
             if last.duration_since(begun) > ROUND_TIME_MAX {

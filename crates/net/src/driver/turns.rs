@@ -14,9 +14,9 @@ const LONG: Duration = Duration::from_micros(500);
 const RESTS: u32 = 3;
 /// Names with an empty line that are remembered.
 const PAUSED_MAX: usize = 1_024;
-/// Others had something to do if they came so often within this time, each between inputs of somebody else.
+/// Others had something to do if they asked for something so often within this time, each between inputs of somebody else.
 const COMPANY_TURNS: usize = 4;
-const COMPANY: Duration = Duration::from_millis(100);
+const COMPANY: Duration = Duration::from_secs(1);
 /// Turns that are remembered.
 const RECENT_MAX: usize = 4 * COMPANY_TURNS;
 
@@ -37,7 +37,7 @@ pub(super) struct Turns<T> {
     paused: BTreeSet<(Duration, NameId)>,
     /// What the line had used that was served last: none that waits has used less.
     now: Duration,
-    /// Who was served last, and when: each run of inputs of one name.
+    /// Who asked for something last, and when: each run of inputs of one name.
     recent: VecDeque<(Instant, NameId)>,
 }
 
@@ -83,9 +83,9 @@ impl<T> Turns<T> {
         Some((name, input?))
     }
 
-    /// What a child's input has taken until now.
-    pub(super) fn charge(&mut self, name: NameId, time: Duration, now: Instant) {
-        if self.recent.back().is_none_or(|(_, last)| *last != name) {
+    /// What a child's input has taken until now. It may be one that asks for something.
+    pub(super) fn charge(&mut self, name: NameId, time: Duration, (now, asks): (Instant, bool)) {
+        if asks && self.recent.back().is_none_or(|(_, last)| *last != name) {
             self.recent.push_back((now, name));
             if self.recent.len() > RECENT_MAX {
                 self.recent.pop_front();
@@ -212,7 +212,7 @@ mod tests {
             let (name, input) = self.turns.pop(self.now)?;
             let time = Duration::from_micros(us(name));
             self.now += time;
-            self.turns.charge(name, time, self.now);
+            self.turns.charge(name, time, (self.now, true));
             Some((name, input))
         }
     }
