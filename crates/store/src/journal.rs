@@ -13,6 +13,10 @@
 //!
 //! All numbers are little-endian. This is the format of version 3 of the engine,
 //! which its own version file guards.
+//!
+//! The sum leaves the sequence number out, and the engine orders versions by it. So a batch is whole only if its
+//! number is above that of the batch before. Nothing stands before the first batch of the oldest journal: a flipped bit
+//! in its sequence number is not noticed.
 
 use crate::usage::{self, Usage};
 use std::fs::{self, OpenOptions};
@@ -39,9 +43,11 @@ pub(crate) enum Verdict {
 /// group that is known to have been acknowledged.
 pub(crate) fn inspect(engine_dir: &Path, noted: u64) -> io::Result<Verdict> {
     let mut last_group = None;
+    let mut last_sequence = None;
     let mut torn: Option<(PathBuf, Walk)> = None;
     for file in journals(engine_dir)? {
-        let walk = walk(&fs::read(&file)?);
+        let walk = walk(&fs::read(&file)?, last_sequence);
+        last_sequence = walk.last_sequence;
         let goes_on = walk.last_group.is_some() || walk.torn.is_some();
         if let (Some((bad, _)), true) = (&torn, goes_on) {
             return Ok(lost(bad, "with later groups after it"));
@@ -81,8 +87,10 @@ pub(crate) struct Reach {
 pub(crate) fn keep_readable(engine_dir: &Path) -> io::Result<Reach> {
     let mut reach = Reach::default();
     let mut is_cut = false;
+    let mut last_sequence = None;
     for file in journals(engine_dir)? {
-        let walk = walk(&fs::read(&file)?);
+        let walk = walk(&fs::read(&file)?, last_sequence);
+        last_sequence = walk.last_sequence;
         let torn = walk.torn.as_ref();
         let later = torn.and_then(|torn| torn.group.max(torn.followed_by));
         if is_cut {
@@ -123,6 +131,8 @@ struct Walk {
     good_bytes: usize,
     /// The highest group among them.
     last_group: Option<u64>,
+    /// The sequence number of the last of them, or of the last in the journals before.
+    last_sequence: Option<u64>,
     /// What follows, unless it is the end or zeros.
     torn: Option<Torn>,
 }
@@ -136,22 +146,25 @@ struct Torn {
     followed_by: Option<u64>,
 }
 
-fn walk(bytes: &[u8]) -> Walk {
+/// Reads a journal whose first batch comes after `last_sequence`.
+fn walk(bytes: &[u8], last_sequence: Option<u64>) -> Walk {
     let mut walk = Walk {
         good_bytes: 0,
         last_group: None,
+        last_sequence,
         torn: None,
     };
     loop {
         let rest = &bytes[walk.good_bytes..];
         let mut group = None;
         match batch(rest, &mut group) {
-            Some(length) => {
-                walk.good_bytes += length;
+            Some(whole) if Some(whole.sequence) > walk.last_sequence => {
+                walk.good_bytes += whole.length;
                 walk.last_group = walk.last_group.max(group);
+                walk.last_sequence = Some(whole.sequence);
             }
             None if is_zero(rest) => return walk,
-            None => {
+            _ => {
                 walk.torn = Some(Torn {
                     group,
                     followed_by: later_group(rest, walk.last_group),
@@ -209,15 +222,26 @@ fn later_group(bytes: &[u8], last_group: Option<u64>) -> Option<u64> {
         })
 }
 
-/// The length of the whole batch that `bytes` begin with. Tells its group as
+/// A batch that can be read.
+struct Whole {
+    /// Its bytes.
+    length: usize,
+    /// What the engine orders its versions by.
+    sequence: u64,
+}
+
+/// The whole batch that `bytes` begin with. Tells its group as
 /// soon as it is read, also if the batch then turns out not to be whole.
-fn batch(bytes: &[u8], group: &mut Option<u64>) -> Option<usize> {
+fn batch(bytes: &[u8], group: &mut Option<u64>) -> Option<Whole> {
     let mut reader = Reader { bytes, at: 0 };
     if reader.number::<1>()? != u64::from(START) {
         return None;
     }
     let items = reader.number::<4>()?;
-    reader.number::<8>()?;
+    let sequence = reader.number::<8>()?;
+    if sequence >= SEQUENCE_END {
+        return None;
+    }
     let begin = reader.at;
     for _ in 0..items {
         let (key, value) = item(&mut reader)?;
@@ -229,7 +253,8 @@ fn batch(bytes: &[u8], group: &mut Option<u64>) -> Option<usize> {
     if reader.number::<1>()? != u64::from(END) || reader.number::<8>()? != sum {
         return None;
     }
-    (reader.take(END_MAGIC.len())? == END_MAGIC).then_some(reader.at)
+    let length = reader.at + END_MAGIC.len();
+    (reader.take(END_MAGIC.len())? == END_MAGIC).then_some(Whole { length, sequence })
 }
 
 fn item<'a>(reader: &mut Reader<'a>) -> Option<(&'a [u8], &'a [u8])> {
@@ -276,6 +301,9 @@ const START: u8 = 1;
 const ITEM: u8 = 2;
 const END: u8 = 3;
 const END_MAGIC: &[u8] = &[b'F', b'J', b'L', 3];
+
+/// The engine keeps the numbers from here on for itself.
+const SEQUENCE_END: u64 = 1 << 63;
 
 /// The highest kind of a change in a journal: value, removal, weak removal.
 const KIND_MAX: u64 = 2;
@@ -354,5 +382,19 @@ mod tests {
             lost(&[[whole(1), torn].concat(), whole(3)], 1),
             "by the next journal"
         );
+    }
+
+    /// The sum of a batch does not cover its sequence number.
+    #[test]
+    fn a_sequence_number_that_does_not_rise_is_damage() {
+        for (at, mask) in [(5, 1), (5, 2), (5, 4), (6, 1), (12, 0x40), (12, 0x80)] {
+            let mut batches = [whole(4), whole(5), whole(6)];
+            batches[1][at] ^= mask;
+            let verdict = judge(&[batches.concat()], 6);
+            assert!(matches!(verdict, Verdict::Lost(_)), "{at} {mask}");
+            let [first, second, third] = batches;
+            let verdict = judge(&[first, second, third], 6);
+            assert!(matches!(verdict, Verdict::Lost(_)), "{at} {mask}");
+        }
     }
 }
