@@ -41,7 +41,7 @@ struct Child {
 
 impl Village {
     fn start(dir: &Path) -> Self {
-        let home = thorp().home(dir);
+        let home = thorp().home_with(dir, &["--listen=127.0.0.1:0"]);
         let path = |name: &str| dir.join(name).display().to_string();
         let invite = |name: &str, role: &str| {
             let out = path(name);
@@ -383,6 +383,56 @@ fn a_revoked_member_is_cut_off_where_that_is_announced_and_nobody_else_is() {
     assert_eq!(said.code, 0, "{}", said.err);
     // Nobody is revoked by whoever is not the authority, nor whom the authority does not know.
     assert_eq!(revoke(&["nobody", &at]).code, 1);
+}
+
+/// Who does not get in leaves a record, with the name that its certificate proves. A flood from one place leaves few.
+#[test]
+fn who_is_turned_away_is_in_the_audit() {
+    let dir = tempfile::tempdir().unwrap();
+    let village = Village::start(dir.path());
+    let (home, mallory) = (&village.home, &village.mallory);
+    let as_anna = Peer {
+        name: "anna".to_owned(),
+        ..mallory.greeting()
+    };
+    for _ in 0..20 {
+        assert!(mallory.call(&home.via, &as_anna).is_err());
+    }
+    let out = dir.path().join("eve").display().to_string();
+    invite(&home.authority, "eve", &out);
+    let at = format!("--at={}", home.via);
+    let said = thorp().run(&["ca", "revoke", "eve", "--dir", &home.authority, &at]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let eve = Attacker::at(&out);
+    // All callers by one Unix-domain socket have one bound, and mallory has used it up for this minute.
+    let port = home.welcome.iter().find_map(|line| {
+        let port = line.split_once("127.0.0.1:")?.1.trim();
+        Some(format!("127.0.0.1:{port}"))
+    });
+    assert!(eve.call(&port.unwrap(), &eve.greeting()).is_err());
+
+    let audit = || {
+        let olga = ["--via", &home.via, "--identity", &village.operator];
+        let said = thorp().run(&[&["audit", "alps", "--json"], &olga[..]].concat());
+        let records: Value = serde_json::from_str(&said.out).unwrap_or_default();
+        records.as_array().cloned().unwrap_or_default()
+    };
+    let away = |record: &Value| record["event"] == "turned_away";
+    eventually("both are in the audit", || {
+        audit().iter().filter(|record| away(record)).count() == 2
+    });
+    let records: Vec<Value> = audit().into_iter().filter(away).collect();
+    let of = |why: &str| records.iter().find(|record| record["why"] == why).unwrap();
+    let (greeting, revoked) = (of("greeting"), of("revoked"));
+    assert_eq!(greeting["who"], "mallory");
+    assert_eq!(
+        greeting["from"],
+        Value::Null,
+        "it called by a socket of the machine"
+    );
+    assert!(greeting["count"].as_u64().unwrap() <= 5, "{greeting}");
+    assert_eq!(revoked["who"], "eve");
+    assert_eq!(revoked["from"], "127.0.0.1");
 }
 
 fn invite(authority: &str, name: &str, out: &str) {

@@ -64,6 +64,8 @@ fn a_home_goes_on_from_the_store_of_an_earlier_build() {
     assert_eq!(said.code, 0, "{}", said.err);
 
     let home = thorp().home(dir.path());
+    let says_so = |line: &String| line.contains("every member may read and write in");
+    assert!(home.welcome.iter().any(says_so), "{:?}", home.welcome);
     assert_eq!(get(&home, "greeting1"), "hello 1 again\n");
     assert_eq!(get(&home, "greeting4"), "hello 4\n");
     let large = home.out(&["get", "thorp://alps/shop/large", "--root", "big"]);

@@ -9,6 +9,7 @@ use crate::message::Ruling;
 use crate::rights::Right;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 /// The path of the segment with a home's audit records. Paths that begin with a full stop are the
@@ -64,6 +65,72 @@ pub enum AuditEvent {
     },
     /// A node claimed to hold what nothing proves (rule R9).
     ClaimUnproven,
+    /// A caller was turned away at the door (rule R1).
+    TurnedAway {
+        /// Why.
+        why: WhyTurnedAway,
+        /// Where it called from, of an IPv6 address the first 64 bits; none if it called by a Unix-domain socket, or if
+        /// several addresses are counted together.
+        from: Option<IpAddr>,
+    },
+}
+
+/// Why a caller does not get in, as far as its certificate and its greeting show.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum WhyTurnedAway {
+    /// It showed no certificate, or none that can be read.
+    NoCertificate,
+    /// No authority of this village has signed its certificate.
+    OtherVillage,
+    /// Its certificate is over.
+    Expired,
+    /// Its certificate is not good yet.
+    NotYetValid,
+    /// The authority has revoked its certificate.
+    Revoked,
+    /// Its certificate names no role, or no id of the home.
+    NoRole,
+    /// It greets as what its certificate does not say: another name, role or process.
+    Greeting,
+}
+
+impl WhyTurnedAway {
+    /// What is wrong, for people.
+    pub fn words(self) -> &'static str {
+        match self {
+            WhyTurnedAway::NoCertificate => "no certificate",
+            WhyTurnedAway::OtherVillage => "the certificate is of another village",
+            WhyTurnedAway::Expired => "the certificate has expired",
+            WhyTurnedAway::NotYetValid => "the certificate is not good yet",
+            WhyTurnedAway::Revoked => "the certificate is revoked",
+            WhyTurnedAway::NoRole => "the certificate names no role",
+            WhyTurnedAway::Greeting => "the greeting is not what the certificate says",
+        }
+    }
+
+    /// What is wrong, for programs.
+    pub fn word(self) -> &'static str {
+        match self {
+            WhyTurnedAway::NoCertificate => "no_certificate",
+            WhyTurnedAway::OtherVillage => "other_village",
+            WhyTurnedAway::Expired => "expired",
+            WhyTurnedAway::NotYetValid => "not_yet_valid",
+            WhyTurnedAway::Revoked => "revoked",
+            WhyTurnedAway::NoRole => "no_role",
+            WhyTurnedAway::Greeting => "greeting",
+        }
+    }
+}
+
+/// A caller that a home has turned away at the door.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TurnedAway {
+    /// Why.
+    pub why: WhyTurnedAway,
+    /// As [`AuditEvent::TurnedAway`] has it.
+    pub from: Option<IpAddr>,
+    /// The name that its certificate proves.
+    pub name: Option<String>,
 }
 
 /// One record. Equal ones are counted instead of repeated.
@@ -110,7 +177,8 @@ impl AuditRecord {
             AuditEvent::DoubtSettled { .. }
             | AuditEvent::Opened { .. }
             | AuditEvent::OtherHistory { .. }
-            | AuditEvent::ClaimUnproven => 0,
+            | AuditEvent::ClaimUnproven
+            | AuditEvent::TurnedAway { .. } => 0,
         };
         let cut = AuditRecord {
             name: beginning(&self.name, NAME_BYTES_MAX),
@@ -197,6 +265,10 @@ mod tests {
             life,
             position,
         };
+        let away = AuditEvent::TurnedAway {
+            why: WhyTurnedAway::Greeting,
+            from: Some(IpAddr::from([u8::MAX; 16])),
+        };
         let changed = AuditEvent::RightsChanged;
         for event in [
             denied,
@@ -205,6 +277,7 @@ mod tests {
             opened,
             met,
             AuditEvent::ClaimUnproven,
+            away,
         ] {
             let record = AuditRecord {
                 number: u64::MAX,

@@ -45,7 +45,9 @@ pub mod snapshot;
 mod storage;
 
 pub use audience::Audience;
-pub use audit::{AUDIT_PAGES, AUDIT_PATH, AUDIT_RECORDS_MAX, AuditEvent, AuditRecord};
+pub use audit::{
+    AUDIT_PAGES, AUDIT_PATH, AUDIT_RECORDS_MAX, AuditEvent, AuditRecord, TurnedAway, WhyTurnedAway,
+};
 pub use carriers::{Carrier, Carriers, NoCarrier};
 pub use change::{Blob, NewValue, PageChange, PageSlots, SlotChange, SlotSet, WriteOp};
 pub use delegation::{

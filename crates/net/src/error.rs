@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
+use thorp_model::WhyTurnedAway;
+
 use crate::Role;
 use crate::identity::{NEW_CERTIFICATE, OutOfTime, RENEWED, WITH_HOME_ID};
 
@@ -201,6 +203,21 @@ impl Error {
             E::InvalidCertificate(why) => from_certificate_error(why),
             E::AlertReceived(alert) => from_alert(alert),
             other => Error::Tls(other),
+        }
+    }
+
+    /// Why a caller is turned away, if it is for its certificate.
+    pub(crate) fn turns_away(&self) -> Option<WhyTurnedAway> {
+        let whose = Side::Theirs;
+        match self {
+            Self::OtherVillage { whose: of } if *of == whose => Some(WhyTurnedAway::OtherVillage),
+            Self::Expired { whose: of, .. } if *of == whose => Some(WhyTurnedAway::Expired),
+            Self::NotYetValid { whose: of, .. } if *of == whose => Some(WhyTurnedAway::NotYetValid),
+            Self::NoCertificate { whose: of } if *of == whose => Some(WhyTurnedAway::NoCertificate),
+            Self::Tls(rustls::Error::InvalidCertificate(_)) => Some(WhyTurnedAway::NoCertificate),
+            Self::Revoked => Some(WhyTurnedAway::Revoked),
+            Self::NoRole | Self::NoHomeId => Some(WhyTurnedAway::NoRole),
+            _ => None,
         }
     }
 

@@ -9,6 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use socket2::SockRef;
+use thorp_model::TurnedAway;
 use tokio::io::AsyncBufReadExt;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::mpsc;
@@ -57,6 +58,8 @@ pub struct AcceptError {
     pub address: String,
     /// What it is counted by.
     pub(crate) origin: Option<Origin>,
+    /// Whose certificate of this village it has shown.
+    pub(crate) name: Option<String>,
     /// What went wrong.
     pub error: Error,
 }
@@ -115,9 +118,21 @@ impl Listener {
         let ended = || AcceptError {
             address: String::new(),
             origin: None,
+            name: None,
             error: Error::CutOff,
         };
         self.arrivals.recv().await.unwrap_or_else(|| Err(ended()))
+    }
+}
+
+impl AcceptError {
+    /// What an audit says of it; none if it is not the caller's certificate that is wrong.
+    pub(crate) fn turned_away(&self) -> Option<TurnedAway> {
+        Some(TurnedAway {
+            why: self.error.turns_away()?,
+            from: self.origin.and_then(Origin::network),
+            name: self.name.clone(),
+        })
     }
 }
 
@@ -244,6 +259,8 @@ type Spoken = (Caller, Place);
 /// A handshake that failed. The owner hears of it first; then the peer is let go gently.
 struct Failed {
     error: Error,
+    /// Whose certificate of this village the caller has shown.
+    name: Option<String>,
     farewell: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
@@ -265,7 +282,7 @@ impl Door {
                         during: "accepting",
                         source: error,
                     };
-                    self.report(String::new(), None, error);
+                    self.report(String::new(), None, error.into());
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
             }
@@ -292,7 +309,7 @@ impl Door {
         match heard {
             // Fails only at the end of the listener.
             Ok(()) => drop(spoke.send((caller, place)).await),
-            Err(error) => self.report(caller.address, Some(caller.origin), error),
+            Err(error) => self.report(caller.address, Some(caller.origin), error.into()),
         }
     }
 
@@ -341,8 +358,9 @@ impl Door {
                     _ => drop(self.arrived.send(Ok(incoming)).await),
                 }
             }
-            Err(Failed { error, farewell }) => {
-                self.report(address, Some(origin), error);
+            Err(mut failed) => {
+                let farewell = failed.farewell.take();
+                self.report(address, Some(origin), failed);
                 if let Some(farewell) = farewell {
                     tokio::select! {
                         () = farewell => {}
@@ -372,6 +390,7 @@ impl Door {
         let accepting = acceptor.accept(socket).into_fallible();
         let mut stream = accepting.await.map_err(|(error, socket)| Failed {
             error: Error::from_tls("TLS", error),
+            name: None,
             farewell: Some(Box::pin(handshake::farewell(socket, &[]))),
         })?;
         // Also a caller that has shown its certificate is silent if it does not greet.
@@ -383,9 +402,12 @@ impl Door {
                 let words = error.words_for_peer();
                 let words = words.map(|words| handshake::rejection(&self.config, &words));
                 let words = words.unwrap_or_default();
+                let shown = stream.get_ref().1.peer_certificates();
+                let name = self.identity.name_shown(shown);
                 let farewell = async move { handshake::farewell(stream, &words).await };
                 Err(Failed {
                     error,
+                    name,
                     farewell: Some(Box::pin(farewell)),
                 })
             }
@@ -429,10 +451,12 @@ impl Door {
     }
 
     /// The owner hears of a failure if it listens: it need not, and nobody waits for that.
-    fn report(&self, address: String, origin: Option<Origin>, error: Error) {
+    fn report(&self, address: String, origin: Option<Origin>, failed: Failed) {
+        let Failed { error, name, .. } = failed;
         let failed = AcceptError {
             address,
             origin,
+            name,
             error,
         };
         let _ = self.arrived.try_send(Err(failed));
@@ -441,8 +465,11 @@ impl Door {
 
 impl From<Error> for Failed {
     fn from(error: Error) -> Self {
-        let farewell = None;
-        Self { error, farewell }
+        Self {
+            error,
+            name: None,
+            farewell: None,
+        }
     }
 }
 

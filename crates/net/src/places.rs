@@ -79,6 +79,14 @@ impl Origin {
             IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
         })
     }
+
+    /// The network; none of a Unix-domain socket.
+    pub(crate) fn network(self) -> Option<IpAddr> {
+        match self {
+            Self::Network(address) => Some(address),
+            Self::Machine => None,
+        }
+    }
 }
 
 impl<T> Places<T> {

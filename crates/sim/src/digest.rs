@@ -173,6 +173,7 @@ impl Digested for HomeCommand {
             HomeCommand::Space { free, room, as_of } => {
                 digest.value(&(17u8, free, room, as_of.0));
             }
+            HomeCommand::TurnedAway(away) => digest.value(&(18u8, away.why, away.from, &away.name)),
         }
     }
 }

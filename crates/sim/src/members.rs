@@ -217,6 +217,8 @@ impl World {
             live: self.live(no),
             acknowledged: &self.history.acknowledged,
             healed: self.healed,
+            awaited: self.pace.awaits(node.id),
+            steps_aside: self.pace.steps_aside(node.id),
             closing: self.closing,
         }
     }

@@ -84,6 +84,10 @@ fn what(entry: &AuditEntry) -> String {
             "brought a receipt of another history: position {position} of life {life}, incarnation {incarnation}"
         ),
         AuditEvent::ClaimUnproven => "claimed to hold what nothing proves".to_owned(),
+        AuditEvent::TurnedAway { why, from } => match from {
+            Some(from) => format!("called from {from} and was turned away: {}", why.words()),
+            None => format!("called and was turned away: {}", why.words()),
+        },
     }
 }
 
@@ -103,6 +107,7 @@ fn as_json(entry: &AuditEntry) -> serde_json::Value {
         AuditEvent::Opened { .. } => "opened",
         AuditEvent::OtherHistory { .. } => "other_history",
         AuditEvent::ClaimUnproven => "claim_unproven",
+        AuditEvent::TurnedAway { .. } => "turned_away",
     };
     let (commit, ruling) = match entry.event {
         AuditEvent::DoubtSettled { commit, ruling } => {
@@ -124,6 +129,10 @@ fn as_json(entry: &AuditEntry) -> serde_json::Value {
         } => (None, Some((incarnation, life, position))),
         _ => (None, None),
     };
+    let (why, from) = match entry.event {
+        AuditEvent::TurnedAway { why, from } => (Some(why.word()), from.map(|ip| ip.to_string())),
+        _ => (None, None),
+    };
     let history = history.map(|(incarnation, life, position)| {
         serde_json::json!({
             "incarnation": incarnation.get(),
@@ -142,6 +151,8 @@ fn as_json(entry: &AuditEntry) -> serde_json::Value {
         "ruling": ruling,
         "opened": how,
         "history": history,
+        "why": why,
+        "from": from,
         "segment": entry.segment.0,
         "path": entry.path,
         "site": entry.site,

@@ -136,6 +136,13 @@ fn welcome(config: &HomeConfigFile, server: &HomeServer) -> Result<(), Failure> 
         dir.display()
     ))?;
     node::say_listening(server.addresses())?;
+    let open = server.segments_without_rights();
+    if open > 0 {
+        say(&format!(
+            "  every member may read and write in {open} of its segments, which have no rights list: an operator gives them one \
+             with\n    thorp rights grant SEGMENT RIGHT SUBJECT"
+        ))?;
+    }
     let authority = CertificateAuthority::find(dir);
     if CertificateAuthority::is_in(&authority) {
         say(

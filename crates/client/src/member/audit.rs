@@ -12,7 +12,8 @@ pub struct AuditEntry {
     pub number: u64,
     /// What happened.
     pub event: AuditEvent,
-    /// Who did it: its name, or `#` and the id of its name, where the home does not know that.
+    /// Who did it: its name, or `#` and the id of its name, where the home does not know that. Of a caller that was turned
+    /// away and has shown no certificate of this village: `(not known)`.
     pub who: String,
     /// The site that reported it or brought the request: then only that site says who it was. None if the node came to
     /// the home itself.
@@ -48,9 +49,10 @@ pub(super) fn read(member: &Member, home: &str) -> Result<Vec<AuditEntry>> {
 
 impl From<AuditRecord> for AuditEntry {
     fn from(record: AuditRecord) -> Self {
-        let who = match record.name.is_empty() {
-            true => format!("#{}", record.who),
-            false => record.name,
+        let who = match (record.event, record.name.is_empty()) {
+            (_, false) => record.name,
+            (AuditEvent::TurnedAway { .. }, true) => "(not known)".to_owned(),
+            (_, true) => format!("#{}", record.who),
         };
         AuditEntry {
             number: record.number,

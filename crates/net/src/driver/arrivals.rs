@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use thorp_model::Peer;
+use thorp_model::{Peer, TurnedAway, WhyTurnedAway};
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::{debug, error, info, warn};
 
@@ -21,6 +21,8 @@ use crate::{Backoff, Connection, ErrorKind, Incoming, Listener};
 pub(super) enum Arrival {
     /// What this node accepts of a certificate is no longer the same.
     TrustChanged,
+    /// A caller does not get in. It is for the audit.
+    TurnedAway(TurnedAway),
     /// Somebody calls.
     Child(Box<Incoming>, Peer),
     /// A parent answered.
@@ -46,6 +48,7 @@ pub(super) async fn hear(mut listener: Listener, arrivals: mpsc::Sender<Arrival>
                         address = failed.address,
                         "a caller did not get in: {}{left_out}", failed.error
                     );
+                    tell(&arrivals, failed.turned_away());
                 }
                 continue;
             }
@@ -67,10 +70,26 @@ pub(super) async fn hear(mut listener: Listener, arrivals: mpsc::Sender<Arrival>
                         address = incoming.peer().address,
                         "a caller is turned away: {words}{left_out}"
                     );
+                    tell(&arrivals, Some(bad_greeting(&incoming)));
                 }
                 incoming.reject(&words);
             }
         }
+    }
+}
+
+/// A line in the log and a record in the audit come together, so one bound is enough. Nobody waits for a record.
+fn tell(arrivals: &mpsc::Sender<Arrival>, away: Option<TurnedAway>) {
+    if let Some(away) = away {
+        let _ = arrivals.try_send(Arrival::TurnedAway(away));
+    }
+}
+
+fn bad_greeting(incoming: &Incoming) -> TurnedAway {
+    TurnedAway {
+        why: WhyTurnedAway::Greeting,
+        from: incoming.origin().network(),
+        name: Some(incoming.peer().certified.name().to_owned()),
     }
 }
 

@@ -47,7 +47,7 @@ pub use run::{Driver, Ended};
 pub use time::{now, runtime, runtime_of};
 
 use std::convert::Infallible;
-use thorp_model::{Note, Now};
+use thorp_model::{Note, Now, TurnedAway};
 
 /// What a node has beside its edges: a disk, a page cache, a program. Called by the loop alone, so nothing here may wait.
 pub trait World<A> {
@@ -56,6 +56,9 @@ pub trait World<A> {
 
     /// Hears of a note, after it was counted.
     fn note(&mut self, _note: Note) {}
+
+    /// Hears of a caller that did not get in: at most a few of one address in a minute.
+    fn turned_away(&mut self, _away: TurnedAway) {}
 
     /// Everything that was ready is handled, and the loop is about to wait: what was gathered can go out together.
     fn flush(&mut self) {}

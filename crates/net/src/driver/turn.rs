@@ -229,6 +229,7 @@ impl<'a, C: StateMachine, W: World<C::Action>> Turn<'a, C, W> {
     pub(super) fn arrival(&mut self, arrival: Arrival) {
         match arrival {
             Arrival::TrustChanged => self.edges.look_now(self.world.now()),
+            Arrival::TurnedAway(away) => self.world.turned_away(away),
             Arrival::Child(incoming, peer) => {
                 let certified = &incoming.peer().certified;
                 let owner = certified.name();

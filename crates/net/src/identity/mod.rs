@@ -241,6 +241,11 @@ impl Identity {
         }
     }
 
+    /// Whose certificate a peer has shown that does not get in, if it is of this village.
+    pub(crate) fn name_shown(&self, shown: Option<&[CertificateDer<'static>]>) -> Option<String> {
+        self.credentials().trust.name_shown(shown)
+    }
+
     /// Certificates that are not accepted from now on, durably. Edges that stand by them end.
     pub(crate) fn revoke(&self, revoked: Vec<Revocation>) -> Result<(), IdentityError> {
         if self.inner.revoked.add(revoked)? {

@@ -118,6 +118,17 @@ impl Trust {
         Standing::new(certificate, certified, validity).ok()
     }
 
+    /// Whose certificate a peer has shown, if one of the authorities has signed it, also if it is over or revoked.
+    pub(crate) fn name_shown(&self, shown: Option<&[CertificateDer<'static>]>) -> Option<String> {
+        let (certificate, beside) = shown?.split_first()?;
+        self.check_signed(certificate, beside).ok()?;
+        if self.is_stranger(certificate) {
+            return None;
+        }
+        let certified = CertifiedName::of(certificate).ok()?.ok()?;
+        Some(certified.name().to_owned())
+    }
+
     /// Whether the certificate that a peer has shown is good, and what it says.
     pub(crate) fn check(
         &self,

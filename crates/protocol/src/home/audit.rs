@@ -9,13 +9,16 @@ use thorp_model::limits::{AUDIT_NAMES_MAX, AUDIT_PENDING_MAX};
 use thorp_model::records::OpenedMark;
 use thorp_model::{
     AUDIT_RECORDS_MAX, AuditEvent, AuditRecord, HomeOpened, NameId, Position, Receipt, Right,
-    SegmentId, Subject,
+    SegmentId, Subject, TurnedAway,
 };
 
 /// Denials that wait to be written: the rest is for uses of power.
 const DENIALS_PENDING_MAX: usize = AUDIT_PENDING_MAX / 4 * 3;
 /// Sums of denials that wait beyond that: one for each source and right.
 const SUMS_PENDING_MAX: usize = AUDIT_PENDING_MAX / 8;
+
+/// Whom nothing proves: all such callers have one share.
+const NOBODY: NameId = NameId(0);
 
 /// What makes two events equal: they are one record, with a count.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -53,13 +56,27 @@ impl Occasion {
         }
     }
 
+    /// A caller was turned away at the door.
+    fn turned_away(away: &TurnedAway) -> Self {
+        let name = away.name.as_deref();
+        let event = AuditEvent::TurnedAway {
+            why: away.why,
+            from: away.from,
+        };
+        Occasion::of(name.map_or(NOBODY, NameId::of), event)
+    }
+
     /// Who pays for it: the site that says so, or who did it.
     fn source(&self) -> NameId {
         self.site.unwrap_or(self.who)
     }
 
+    /// Whether somebody was refused something: anybody can cause that.
     fn is_denial(&self) -> bool {
-        matches!(self.event, AuditEvent::Denied { .. })
+        matches!(
+            self.event,
+            AuditEvent::Denied { .. } | AuditEvent::TurnedAway { .. }
+        )
     }
 
     /// The same, by the edge of this node. A member signs who may carry its
@@ -76,8 +93,12 @@ impl Occasion {
 
     /// What a source has no space for is counted together, as something that concerns no segment.
     fn summed(&self) -> Self {
+        let event = match self.event {
+            AuditEvent::TurnedAway { why, .. } => AuditEvent::TurnedAway { why, from: None },
+            event => event,
+        };
         Occasion {
-            event: self.event,
+            event,
             who: self.source(),
             segment: SegmentId(0),
             site: self.site,
@@ -182,6 +203,14 @@ impl Audit {
         own.count() + self.pending.len() < AUDIT_PENDING_MAX && !is_too_many
     }
 
+    /// A caller was turned away at the door (rule R1).
+    pub(in crate::home) fn note_turned_away(&mut self, away: &TurnedAway) {
+        if let Some(name) = &away.name {
+            self.learn(name);
+        }
+        self.note(Occasion::turned_away(away), 1);
+    }
+
     /// A node has claimed what nothing proves (rule R9).
     pub(in crate::home) fn note_unproven(&mut self, by: &str) {
         self.note(Occasion::of(NameId::of(by), AuditEvent::ClaimUnproven), 1);
@@ -255,11 +284,10 @@ impl Audit {
         path_of: impl Fn(SegmentId) -> Option<String>,
         mut is_paid: impl FnMut(NameId) -> bool,
     ) -> Vec<AuditRecord> {
-        let by_power = self.pending.keys().rev();
-        let paid: Vec<Occasion> = by_power
-            .filter(|occasion| is_paid(occasion.source()))
-            .cloned()
-            .collect();
+        let mut by_power: Vec<&Occasion> = self.pending.keys().rev().collect();
+        by_power.sort_by_key(|occasion| occasion.is_denial());
+        let paid = by_power.into_iter().filter(|o| is_paid(o.source()));
+        let paid: Vec<Occasion> = paid.cloned().collect();
         let paid = paid.into_iter().rev();
         let paid: Vec<(Occasion, u64)> = paid
             .filter_map(|occasion| self.pending.remove_entry(&occasion))
@@ -344,7 +372,8 @@ impl Audit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thorp_model::{HowOpened, Incarnation, Operator};
+    use core::net::IpAddr;
+    use thorp_model::{HowOpened, Incarnation, Operator, WhyTurnedAway};
 
     const SEGMENT: SegmentId = SegmentId(2);
     const AT: (Position, u64) = (Position(5), 1_000);
@@ -510,6 +539,35 @@ mod tests {
         assert!(records.iter().all(|record| record.event == event));
         assert_eq!(audit.take_opened(), Some(OpenedMark { last: 3 }));
         assert_eq!(audit.take_opened(), None);
+    }
+
+    #[test]
+    fn callers_whom_nothing_proves_have_one_share() {
+        let mut audit = Audit::default();
+        audit.note(denied("ben"), 1);
+        take(&mut audit);
+        let away = |from: u32, name: Option<&str>| TurnedAway {
+            why: WhyTurnedAway::OtherVillage,
+            from: Some(IpAddr::from(from.to_be_bytes())),
+            name: name.map(String::from),
+        };
+        for caller in 0..2 * AUDIT_RECORDS_MAX {
+            audit.note_turned_away(&away(caller, None));
+            if caller % 64 == 0 {
+                take(&mut audit);
+            }
+        }
+        assert!(audit.last() <= 2 + u64::from(AUDIT_RECORDS_MAX) / 8);
+        for caller in 0..2 * AUDIT_PENDING_MAX {
+            audit.note_turned_away(&away(caller as u32, None));
+        }
+        audit.note_turned_away(&away(9, Some("mallory")));
+        let taken = take(&mut audit);
+        assert!(taken.len() <= AUDIT_PENDING_MAX / 2 + 2);
+        let mallory = taken.iter().filter(|(_, _, name)| name == "mallory");
+        assert_eq!(mallory.count(), 1);
+        audit.note(denied("ben"), 1);
+        assert_eq!(take(&mut audit)[0].0, 1, "its record is still there");
     }
 
     #[test]

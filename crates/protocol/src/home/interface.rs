@@ -1,9 +1,9 @@
 //! What a home's driver hands in, and what the home asks of it.
 
 use crate::home::history::{OtherHistory, Reopen};
-use thorp_model::{Batch, Command, Image, Mark, PageId};
+use thorp_model::{Batch, Command, Image, Mark, PageId, TurnedAway};
 
-/// What the disk of a home has to say.
+/// What the disk of a home has to say, and its door.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum HomeCommand {
     /// All batches up to this one are in stable storage.
@@ -26,6 +26,8 @@ pub enum HomeCommand {
         /// When all batches up to this one were in it.
         as_of: Mark,
     },
+    /// A caller was turned away at the door. It is for the audit (rule R8), and the driver bounds how many there are.
+    TurnedAway(TurnedAway),
 }
 
 impl Command for HomeCommand {}

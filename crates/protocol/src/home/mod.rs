@@ -253,6 +253,7 @@ impl Home {
                 self.decisions().carry_out_waiting(now, outbox);
             }
             HomeCommand::Space { free, room, as_of } => self.log.report_space(free, room, as_of),
+            HomeCommand::TurnedAway(away) => self.tables.audit.note_turned_away(&away),
         }
     }
 
@@ -280,6 +281,12 @@ impl Home {
     /// What is in doubt here.
     pub fn doubts(&self, now: Millis) -> Doubts {
         self.inquiry.doubts(&self.tables.votes, now)
+    }
+
+    /// Segments that have no rights list: they are from before there were rights, and each member may write there (rule
+    /// R3).
+    pub fn segments_without_rights(&self) -> usize {
+        self.tables.rights.without_list(&self.tables.segments)
     }
 
     /// The validation floor (rule 6).

@@ -64,6 +64,12 @@ impl Rights {
         }
     }
 
+    /// How many segments have no list: each member may write there.
+    pub(super) fn without_list(&self, segments: &Segments) -> usize {
+        let without = |segment: &SegmentId| !self.lists.contains_key(segment);
+        segments.all().filter(without).count()
+    }
+
     /// Takes a list from the store.
     pub(super) fn recover(
         &mut self,
@@ -468,6 +474,15 @@ mod tests {
 
     fn after(rights: &mut Rights, changed: SegmentId) -> Vec<(SegmentId, Audience)> {
         rights.readers_after(&BTreeSet::from([changed]), None)
+    }
+
+    #[test]
+    fn segments_from_before_there_were_rights_are_counted_until_they_have_lists() {
+        let segments = home(&[(STAFF, "staff"), (PLANS, "plans")]);
+        let mut rights = Rights::new(READERS_BYTES_MAX);
+        assert_eq!(rights.without_list(&segments), 2);
+        change(&mut rights, &segments, PLANS, "read anna\n");
+        assert_eq!(rights.without_list(&segments), 1);
     }
 
     #[test]

@@ -40,6 +40,12 @@ impl Segments {
         self.by_id.len()
     }
 
+    /// All that are not being removed.
+    pub(super) fn all(&self) -> impl Iterator<Item = SegmentId> + '_ {
+        let there = self.by_id.iter().filter(|(_, record)| !record.removing);
+        there.map(|(id, _)| *id)
+    }
+
     /// A segment that is not being removed.
     pub(super) fn get(&self, id: SegmentId) -> Option<&SegmentRecord> {
         self.by_id.get(&id).filter(|record| !record.removing)

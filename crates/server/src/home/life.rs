@@ -97,6 +97,11 @@ impl Life {
         Ok(Self { core, world, first })
     }
 
+    /// Segments that have no rights list.
+    pub(super) fn segments_without_rights(&self) -> usize {
+        self.core.segments_without_rights()
+    }
+
     /// The outbox with which it came; empty the second time.
     pub(super) fn first(&mut self) -> Outbox<HomeAction> {
         std::mem::take(&mut self.first)

@@ -155,6 +155,12 @@ impl HomeServer {
         &self.addresses
     }
 
+    /// Segments that it found without a rights list: they are from before there were rights, and each member may write
+    /// there (rule R3).
+    pub fn segments_without_rights(&self) -> usize {
+        self.life.segments_without_rights()
+    }
+
     /// Where HTTP is served, with the port that the system chose.
     pub fn http_address(&self) -> Option<SocketAddr> {
         self.http.as_ref().map(Http::address)

@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use thorp_model::records::{decode_page, page_key};
-use thorp_model::{Batch, Mark, Note, PageId, Reader, StorageError, Table};
+use thorp_model::{Batch, Mark, Note, PageId, Reader, StorageError, Table, TurnedAway};
 use thorp_net::driver::{Handle, World};
 use thorp_protocol::{Home, HomeAction, HomeCommand, LoadResult, OtherHistory, Reopen};
 use thorp_store::{Committer, CommitterLimits, Why};
@@ -170,6 +170,10 @@ impl World<HomeAction> for HomeWorld {
         if note == Note::OtherHomeWanted {
             self.trouble.handle.want_parents();
         }
+    }
+
+    fn turned_away(&mut self, away: TurnedAway) {
+        tell(&self.trouble.handle, HomeCommand::TurnedAway(away));
     }
 
     fn is_busy(&self) -> bool {

@@ -35,7 +35,9 @@ pub fn while_attacked(world: &World) -> Checked {
 /// Lets time pass in a village in which hostile nodes have just become quiet.
 pub fn once_quiet(world: &mut World) -> Checked {
     let since = world.now;
+    world.pace.await_all(since);
     world.run_for(QUIET_MS_MAX)?;
+    world.pace.go_on();
     let silent = silent(world, since);
     demand!(
         silent.is_empty(),

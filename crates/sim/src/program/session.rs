@@ -147,6 +147,10 @@ pub struct Context<'a> {
     pub acknowledged: &'a BTreeMap<HomeId, Position>,
     /// Whether the faults are over: nobody loses patience any more.
     pub healed: bool,
+    /// Whether its member is to commit a write soon.
+    pub awaited: bool,
+    /// Whether its member has done that, and lets others.
+    pub steps_aside: bool,
     /// Whether to stop after what it is at.
     pub closing: bool,
 }
@@ -242,7 +246,7 @@ impl Session {
 
     fn begin(&mut self, context: &Context<'_>) -> Wish {
         // Whoever has shown its progress steps aside for the slower ones.
-        if context.healed && self.progress >= PROGRESS_MIN {
+        if context.steps_aside || context.healed && self.progress >= PROGRESS_MIN {
             return Wish::Rest(200_000);
         }
         self.plan_errands(context);
@@ -250,7 +254,7 @@ impl Session {
             return self.set_out(errand, context);
         }
         let habits = context.habits;
-        let read_only = self.prng.percent(habits.read_only);
+        let read_only = self.prng.percent(habits.read_only) && !context.awaited;
         let (actions, is_over) = self.draw_actions(read_only, habits, context.now);
         let actions = actions.into_iter().map(|action| (self.home, action));
         let terms = Terms {
