@@ -58,8 +58,8 @@ pub struct AcceptError {
     pub address: String,
     /// What it is counted by.
     pub(crate) origin: Option<Origin>,
-    /// Whose certificate of this village it has shown.
-    pub(crate) name: Option<String>,
+    /// What an audit says of it; none if it is not the caller's certificate that is wrong.
+    pub(crate) away: Option<Box<TurnedAway>>,
     /// What went wrong.
     pub error: Error,
 }
@@ -118,21 +118,10 @@ impl Listener {
         let ended = || AcceptError {
             address: String::new(),
             origin: None,
-            name: None,
+            away: None,
             error: Error::CutOff,
         };
         self.arrivals.recv().await.unwrap_or_else(|| Err(ended()))
-    }
-}
-
-impl AcceptError {
-    /// What an audit says of it; none if it is not the caller's certificate that is wrong.
-    pub(crate) fn turned_away(&self) -> Option<TurnedAway> {
-        Some(TurnedAway {
-            why: self.error.turns_away()?,
-            from: self.origin.and_then(Origin::network),
-            name: self.name.clone(),
-        })
     }
 }
 
@@ -453,10 +442,14 @@ impl Door {
     /// The owner hears of a failure if it listens: it need not, and nobody waits for that.
     fn report(&self, address: String, origin: Option<Origin>, failed: Failed) {
         let Failed { error, name, .. } = failed;
+        let away = error.turns_away().map(|why| {
+            let from = origin.and_then(Origin::network);
+            Box::new(TurnedAway { why, from, name })
+        });
         let failed = AcceptError {
             address,
             origin,
-            name,
+            away,
             error,
         };
         let _ = self.arrived.try_send(Err(failed));

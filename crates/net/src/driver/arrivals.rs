@@ -48,7 +48,7 @@ pub(super) async fn hear(mut listener: Listener, arrivals: mpsc::Sender<Arrival>
                         address = failed.address,
                         "a caller did not get in: {}{left_out}", failed.error
                     );
-                    tell(&arrivals, failed.turned_away());
+                    tell(&arrivals, failed.away.map(|away| *away));
                 }
                 continue;
             }

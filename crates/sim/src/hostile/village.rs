@@ -12,6 +12,9 @@ const FAR_US_MAX: u64 = 40_000;
 /// Members, at most.
 const MEMBERS_MAX: usize = 6;
 
+/// Names of hostile nodes: a site, and two members.
+const HOSTILE_NAMES: usize = 3;
+
 /// Draws the village of a seed: no faults, and programs that think longer, because it lives longer. What is demanded of
 /// each member within seconds has to hold without hostile nodes.
 pub(crate) fn draw(prng: &mut Xoshiro256) -> Village {
@@ -22,6 +25,12 @@ pub(crate) fn draw(prng: &mut Xoshiro256) -> Village {
     village.queue_max = QUEUE_MAX;
     village.far.least_us = village.far.least_us.min(FAR_US_MAX);
     village.members.truncate(MEMBERS_MAX);
+    // A site may bring half of what a home remembers, and then forgets the only one of a name (rule R2). Hostile names come
+    // to those for which other villages draw their tables.
+    let names = 2 * village.members.len() + HOSTILE_NAMES;
+    for home in &mut village.homes {
+        home.registrations_max = home.registrations_max.max(2 * names);
+    }
     let habits = &mut village.habits;
     habits.think_ms_max = prng.range(300, 1_000);
     (habits.flood, habits.given_up) = (0, 0);
