@@ -37,8 +37,9 @@ pub(super) enum Arrival {
 
 /// Hears callers of one listener, for ever.
 pub(super) async fn hear(mut listener: Listener, arrivals: mpsc::Sender<Arrival>) {
-    // Anybody can call, and fail, as often as it likes.
-    let mut lines = Lines::new();
+    // Anybody can call, and fail, as often as it likes. Records have a count of their own: who fails without a certificate
+    // first does not hide what follows.
+    let (mut lines, mut records) = (Lines::new(), Lines::new());
     loop {
         let incoming = match listener.accept().await {
             Ok(incoming) => incoming,
@@ -48,7 +49,11 @@ pub(super) async fn hear(mut listener: Listener, arrivals: mpsc::Sender<Arrival>
                         address = failed.address,
                         "a caller did not get in: {}{left_out}", failed.error
                     );
-                    tell(&arrivals, failed.away.map(|away| *away));
+                }
+                if let Some(away) = failed.away
+                    && records.write(Instant::now(), failed.origin).is_some()
+                {
+                    tell(&arrivals, *away);
                 }
                 continue;
             }
@@ -65,12 +70,15 @@ pub(super) async fn hear(mut listener: Listener, arrivals: mpsc::Sender<Arrival>
             }
             Err(wrong) => {
                 let words = wrong.to_string();
-                if let Some(left_out) = lines.write(Instant::now(), Some(incoming.origin())) {
+                let origin = Some(incoming.origin());
+                if records.write(Instant::now(), origin).is_some() {
+                    tell(&arrivals, bad_greeting(&incoming));
+                }
+                if let Some(left_out) = lines.write(Instant::now(), origin) {
                     warn!(
                         address = incoming.peer().address,
                         "a caller is turned away: {words}{left_out}"
                     );
-                    tell(&arrivals, Some(bad_greeting(&incoming)));
                 }
                 incoming.reject(&words);
             }
@@ -78,11 +86,9 @@ pub(super) async fn hear(mut listener: Listener, arrivals: mpsc::Sender<Arrival>
     }
 }
 
-/// A line in the log and a record in the audit come together, so one bound is enough. Nobody waits for a record.
-fn tell(arrivals: &mpsc::Sender<Arrival>, away: Option<TurnedAway>) {
-    if let Some(away) = away {
-        let _ = arrivals.try_send(Arrival::TurnedAway(away));
-    }
+/// Nobody waits for a record: where the loop is behind, it is left out.
+fn tell(arrivals: &mpsc::Sender<Arrival>, away: TurnedAway) {
+    let _ = arrivals.try_send(Arrival::TurnedAway(away));
 }
 
 fn bad_greeting(incoming: &Incoming) -> TurnedAway {

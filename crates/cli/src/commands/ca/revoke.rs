@@ -64,7 +64,7 @@ fn announce(authority: &CertificateAuthority, options: &Options) -> Result<(), F
         return Ok(());
     }
     let what = format!("{} still let the node in", missed.join(", "));
-    let todo = "when they are reached, run `thorp ca revoke --at ADDR` for them";
+    let todo = "when they are reached, run `thorp ca revoke --dir DIR --at ADDR` for them, with the same authority";
     Err(Failure::new(what, todo).with(Code::Unreachable))
 }
 
