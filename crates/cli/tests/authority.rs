@@ -149,6 +149,11 @@ fn a_node_makes_its_own_key_and_joins_once_with_a_token() {
     let dir = tempfile::tempdir().unwrap();
     let home = thorp().home(dir.path());
     let path = |name: &str| dir.path().join(name).display().to_string();
+    // Nobody could call it there.
+    let everywhere = ["ca", "serve", &home.authority, "--listen=0.0.0.0:0"];
+    let said = thorp().run(&everywhere);
+    assert_eq!(said.code, 2, "{}", said.out);
+    assert!(said.err.contains("--public"), "{}", said.err);
     // Nobody knows yet where the authority's process is.
     let said = thorp().run(&["invite", "anna", "--dir", &home.authority]);
     assert_eq!(said.code, 1, "{}", said.out);
@@ -171,6 +176,24 @@ fn a_node_makes_its_own_key_and_joins_once_with_a_token() {
     // The answer to the first try was lost: the same key gets its certificate.
     fs::remove_file(dir.path().join("anna/node.pem")).unwrap();
     assert_eq!(join(&token, &path("anna")).code, 0);
+
+    // A token is not wasted on a directory that has somebody's identity.
+    let token = ca.token("bodo", &[]);
+    let said = join(&token, &path("anna"));
+    assert_eq!(said.code, 1, "{}", said.out);
+    assert!(
+        said.err.contains("the identity of member anna already"),
+        "{}",
+        said.err
+    );
+    // A try that was cut short before the answer came is completed.
+    fs::create_dir(dir.path().join("bodo")).unwrap();
+    fs::copy(
+        dir.path().join("thief/node.key"),
+        dir.path().join("bodo/node.key"),
+    )
+    .unwrap();
+    assert_eq!(join(&token, &path("bodo")).code, 0);
 
     // Another process that answers there is not taken for the authority.
     let stranger = tempfile::tempdir().unwrap();

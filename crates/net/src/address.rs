@@ -28,6 +28,19 @@ pub struct AddressError {
     pub why: &'static str,
 }
 
+impl Address {
+    /// Whether it stands for all addresses of the machine: others cannot call it.
+    pub fn is_everywhere(&self) -> bool {
+        match self {
+            Self::Tcp { host, .. } => {
+                let ip = host.parse::<std::net::IpAddr>();
+                ip.is_ok_and(|ip| ip.is_unspecified())
+            }
+            Self::Unix(_) => false,
+        }
+    }
+}
+
 impl FromStr for Address {
     type Err = AddressError;
 

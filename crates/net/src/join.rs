@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::dialer::ask_authority;
-use crate::identity::{JoinToken, joining, site_dir, take_first, take_renewed};
+use crate::identity::{JoinToken, has_used, joining, site_dir, take_first, take_renewed};
 use crate::{Identity, IdentityError, Role};
 
 /// Makes a key in `out`, joins with a token, and puts the certificate there. Doing it again with the same token and directory
@@ -15,7 +15,13 @@ use crate::{Identity, IdentityError, Role};
 pub async fn join(token: &JoinToken, out: impl AsRef<Path>) -> Result<Identity, IdentityError> {
     let out = out.as_ref();
     if let Ok(identity) = Identity::load(out) {
-        return Ok(identity);
+        return match has_used(out, token)? {
+            true => Ok(identity),
+            false => Err(IdentityError::HoldsOther {
+                dir: out.to_owned(),
+                held: identity.certified().clone(),
+            }),
+        };
     }
     let inner = site_dir(out);
     // The carried redirector's first: the member's certificate says that all is there.

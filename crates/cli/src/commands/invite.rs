@@ -52,8 +52,10 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         let token = authority.and_then(|authority| authority.invite(&grant, life));
         let token = token.map_err(|error| failed(&error, &grant, Path::new("")))?;
         say(&format!(
-            "{} {} joins with this, once and within {} hours, while `thorp ca serve` runs:",
-            grant.role, grant.name, options.hours
+            "{} {} joins with this, once and within {}, while `thorp ca serve` runs:",
+            grant.role,
+            grant.name,
+            hours(options.hours)
         ))?;
         return say(&format!(
             "  thorp join {token} --out {}-identity",
@@ -63,6 +65,13 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let issued = authority.and_then(|authority| authority.issue(&grant, out));
     let identity = issued.map_err(|error| failed(&error, &grant, out))?;
     say_how(&identity, out, options.with_site)
+}
+
+fn hours(count: u32) -> String {
+    match count {
+        1 => "an hour".to_owned(),
+        _ => format!("{count} hours"),
+    }
 }
 
 /// A key among other files would be carried to wherever these go.
@@ -116,7 +125,9 @@ fn advice(error: &IdentityError, grant: &Grant, out: &Path) -> &'static str {
         IdentityError::Token { .. } => {
             "or give --out DIR: then the directory with key and certificate is carried to the node"
         }
-        IdentityError::OtherNode { .. } | IdentityError::OtherVillage { .. } => EMPTY,
+        IdentityError::OtherNode { .. }
+        | IdentityError::OtherVillage { .. }
+        | IdentityError::Revoked { .. } => EMPTY,
         IdentityError::File { path, .. } if out.file_name().is_some() && path.starts_with(out) => {
             EMPTY
         }

@@ -38,6 +38,11 @@ pub enum IdentityError {
         /// The authority's certificate.
         authority: PathBuf,
     },
+    /// The authority has revoked a certificate.
+    Revoked {
+        /// The certificate.
+        certificate: PathBuf,
+    },
     /// A certificate is not good now, or this machine's clock is wrong.
     OutOfTime {
         /// The certificate.
@@ -68,6 +73,13 @@ pub enum IdentityError {
         wanted: CertifiedName,
         /// The node in the certificate.
         found: CertifiedName,
+    },
+    /// A token is to be used in a directory that has an identity without it.
+    HoldsOther {
+        /// The directory.
+        dir: PathBuf,
+        /// Whose identity it has.
+        held: CertifiedName,
     },
     /// The authority has issued this name to another role.
     NameTaken {
@@ -173,6 +185,11 @@ impl fmt::Display for IdentityError {
                 certificate.display(),
                 authority.display()
             ),
+            Self::Revoked { certificate } => write!(
+                f,
+                "{} is revoked: a node that is let in again gets a new key, in another directory",
+                certificate.display()
+            ),
             Self::OutOfTime { certificate, times } => write!(
                 f,
                 "{} {times}: {RENEWED}, or set the clock of this machine",
@@ -200,6 +217,11 @@ impl fmt::Display for IdentityError {
                     dir.display()
                 )
             }
+            Self::HoldsOther { dir, held } => write!(
+                f,
+                "{} holds the identity of {held} already: the token was not used",
+                dir.display()
+            ),
             Self::NameTaken { held, wanted } => write!(
                 f,
                 "the name {} belongs to {held}: a name has one role, so it cannot be {wanted}, too",

@@ -21,6 +21,10 @@ pub(crate) const NODE_KEY: &str = "node.key";
 pub(crate) const SITE_DIR: &str = "site";
 /// In the directory of the home that made the village, beside its identity.
 pub(crate) const AUTHORITY_DIR: &str = "authority";
+/// In the directory of a node that has joined: the digest of the token's secret.
+pub(crate) const JOINED_WITH: &str = "joined-with";
+/// What a join makes before anything else, in the order in which it does.
+pub(crate) const OF_JOIN: [&str; 4] = [NODE_KEY, SITE_DIR, ADDRESS, JOINED_WITH];
 /// In a home's directory, beside its store.
 pub(crate) const IDENTITY_DIR: &str = "identity";
 /// Where the authority's process is: in its own directory, and in that of a node that renews its certificate there.

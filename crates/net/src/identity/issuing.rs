@@ -18,7 +18,7 @@ use super::register::{Entry, Register};
 use super::revoked::Revocation;
 use super::rotation::{self, Rotation};
 use super::tokens::{self, Given, JoinToken, Tokens};
-use super::trust::{Standing, Trust, fingerprint_of};
+use super::trust::{Standing, Trust, fingerprint_of, serial_of};
 use super::validity::{self, DAY, Validity, usual_life};
 use super::{CertifiedName, Identity, IdentityError, NodeRole, certificates, moving};
 use crate::{Address, crypto};
@@ -72,10 +72,14 @@ pub fn site_dir(dir: impl AsRef<Path>) -> std::path::PathBuf {
 pub fn may_hold_identity(dir: impl AsRef<Path>) -> bool {
     let held = dir.as_ref().read_dir();
     let names = held.into_iter().flatten().flatten();
-    let mut names = names
+    let names: Vec<String> = names
         .map(|held| held.file_name().to_string_lossy().into_owned())
-        .peekable();
-    names.peek().is_none() || names.any(|name| name.starts_with(AUTHORITY_CERTIFICATE))
+        .collect();
+    let has_authority = names
+        .iter()
+        .any(|name| name.starts_with(AUTHORITY_CERTIFICATE));
+    let is_of_join = |name: &String| files::OF_JOIN.iter().any(|file| name.starts_with(file));
+    has_authority || names.iter().all(is_of_join)
 }
 
 /// The digest of the key that a node has in its directory.
@@ -405,8 +409,9 @@ impl CertificateAuthority {
         self.check_is_here()?;
         let mut missing = Vec::new();
         for (dir, subject) in wanted {
+            self.check_village(dir)?;
             // Only one process at a time comes here.
-            if self.is_wanted(dir, subject)? {
+            if self.is_wanted(dir, subject, &register)? {
                 let key = key_at(dir)?;
                 register.check(subject, is_of_carrier, key.as_deref())?;
                 missing.push((*dir, bound(subject, &register)?));
@@ -436,18 +441,25 @@ impl CertificateAuthority {
         Ok(())
     }
 
-    /// Makes a directory into one of this village, if it is not one of another.
+    /// Nothing of this village lands next to what is another village's.
+    fn check_village(&self, dir: &Path) -> Result<(), IdentityError> {
+        let path = dir.join(AUTHORITY_CERTIFICATE);
+        match !files::exists(&path)? || super::village_at(&path)? == self.authority.village() {
+            true => Ok(()),
+            false => Err(IdentityError::OtherVillage {
+                certificate: path,
+                authority: self.dir.join(AUTHORITY_CERTIFICATE),
+            }),
+        }
+    }
+
+    /// Makes a directory into one of this village.
     fn prepare(&self, dir: &Path) -> Result<(), IdentityError> {
         files::make_dir(dir)?;
         let path = dir.join(AUTHORITY_CERTIFICATE);
         files::publish_or_keep(&path, self.authority.pem().as_bytes(), files::PUBLIC)?;
-        // Before anything of ours lands next to what may be another village's.
-        if super::village_at(&path)? != self.authority.village() {
-            return Err(IdentityError::OtherVillage {
-                certificate: path,
-                authority: self.dir.join(AUTHORITY_CERTIFICATE),
-            });
-        }
+        // Somebody else may have been quicker.
+        self.check_village(dir)?;
         if files::read(&path)? != self.authority.pem().as_bytes() {
             // Another authority has come or gone: the node trusts the same ones.
             files::replace(&path, self.authority.pem().as_bytes(), files::PUBLIC)?;
@@ -461,8 +473,14 @@ impl CertificateAuthority {
         }
     }
 
-    /// Whether a node needs a certificate in this directory.
-    fn is_wanted(&self, dir: &Path, subject: &CertifiedName) -> Result<bool, IdentityError> {
+    /// Whether a node needs a certificate in this directory. What is wrong with the one that is there is said before anything
+    /// is written.
+    fn is_wanted(
+        &self,
+        dir: &Path,
+        subject: &CertifiedName,
+        register: &Register,
+    ) -> Result<bool, IdentityError> {
         let path = dir.join(NODE_CERTIFICATE);
         if !files::exists(&path)? {
             return Ok(true);
@@ -475,23 +493,47 @@ impl CertificateAuthority {
                     .is_ok_and(|validity| validity.is_aging(validity::now()));
                 // It is from before certificates said who carries a site.
                 let is_unmarked = subject.is_carried() && !held.is_carried();
-                let is_old = is_aging || is_unmarked || self.is_of_earlier_key(&certificate);
+                self.check_good(&path, &certificate, register)?;
+                let is_old = is_aging || is_unmarked || !self.has_signed(&certificate);
                 Ok(is_other_home || is_old)
             }
+            Ok(held) => Err(IdentityError::OtherNode {
+                dir: dir.to_owned(),
+                wanted: subject.clone(),
+                found: held,
+            }),
             Err(IdentityError::NoHomeId { .. }) => Ok(subject.role() == NodeRole::Home),
-            // Loading it says what is wrong.
-            Ok(_) | Err(_) => Ok(false),
+            Err(error) => Err(error),
         }
     }
 
-    /// Whether an authority has signed it that is still trusted, and no longer signs.
-    fn is_of_earlier_key(&self, certificate: &CertificateDer<'_>) -> bool {
-        let path = self.dir.join(AUTHORITY_CERTIFICATE);
-        let is_signed_by = |authorities: &[CertificateDer<'static>]| {
-            Trust::new(authorities).is_ok_and(|trust| trust.check_signed(certificate, &[]).is_ok())
-        };
-        let all = files::read_certificates(&path);
-        all.is_ok_and(|all| is_signed_by(&all) && !is_signed_by(&[self.authority.certificate()]))
+    /// Whether a certificate may be replaced by a newer one: this authority has issued it, with whatever key, and has not
+    /// revoked it.
+    fn check_good(
+        &self,
+        path: &Path,
+        certificate: &CertificateDer<'_>,
+        register: &Register,
+    ) -> Result<(), IdentityError> {
+        let serial = serial_of(certificate).map_err(IdentityError::crypto)?;
+        if register.revoked_at(&serial).is_some() {
+            return Err(IdentityError::Revoked {
+                certificate: path.to_owned(),
+            });
+        }
+        match register.entry_of(&serial).is_some() || self.has_signed(certificate) {
+            true => Ok(()),
+            false => Err(IdentityError::OtherVillage {
+                certificate: path.to_owned(),
+                authority: self.dir.join(AUTHORITY_CERTIFICATE),
+            }),
+        }
+    }
+
+    /// Whether the key that signs now has signed it.
+    fn has_signed(&self, certificate: &CertificateDer<'_>) -> bool {
+        let own = Trust::new(&[self.authority.certificate()]);
+        own.is_ok_and(|trust| trust.check_signed(certificate, &[]).is_ok())
     }
 
     /// Goes one step further with a new key for the authority. Between the steps, all nodes have to get what the step

@@ -10,9 +10,9 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use super::certificates::village_of;
 use super::certified::CertifiedName;
 use super::credentials::Credentials;
-use super::files::{self, AUTHORITY_CERTIFICATE, NODE_CERTIFICATE, NODE_KEY};
+use super::files::{self, AUTHORITY_CERTIFICATE, JOINED_WITH, NODE_CERTIFICATE, NODE_KEY};
 use super::revoked::Revoked;
-use super::tokens::JoinToken;
+use super::tokens::{self, JoinToken};
 use super::trust::{Standing, Trust, fingerprint_of};
 use super::validity::Validity;
 use super::{Identity, IdentityError};
@@ -54,12 +54,24 @@ pub(crate) fn take_first(dir: &Path, token: &JoinToken, text: &str) -> Result<()
     received.check(&key.subject_public_key_info())?;
     let (pem, bundle) = (received.node_pem, received.bundle);
     files::write_address(dir, &token.address)?;
+    // Before the certificate: a join that was cut short may be done again with this token, and with no other.
+    let digest = tokens::digest(&token.secret)?;
+    files::replace(&dir.join(JOINED_WITH), digest.as_bytes(), files::SECRET)?;
     files::publish_or_keep(
         &dir.join(AUTHORITY_CERTIFICATE),
         bundle.as_bytes(),
         files::PUBLIC,
     )?;
     files::publish_or_keep(&dir.join(NODE_CERTIFICATE), pem.as_bytes(), files::PUBLIC)
+}
+
+/// Whether the identity in a directory was got with this token.
+pub(crate) fn has_used(dir: &Path, token: &JoinToken) -> Result<bool, IdentityError> {
+    let path = dir.join(JOINED_WITH);
+    if !files::exists(&path)? {
+        return Ok(false);
+    }
+    Ok(files::read(&path)? == tokens::digest(&token.secret)?.as_bytes())
 }
 
 /// Puts a node's new certificate into its directory.

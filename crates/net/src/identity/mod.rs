@@ -354,7 +354,7 @@ impl fmt::Debug for Identity {
 
 pub(crate) use error::{NEW_CERTIFICATE, RENEWED, WITH_HOME_ID};
 pub(crate) use issuing::Answer;
-pub(crate) use joining::{joining, take_first, take_renewed};
+pub(crate) use joining::{has_used, joining, take_first, take_renewed};
 pub(crate) use revoked::Revocation;
 pub(crate) use trust::{Standing, Trust};
 

@@ -109,7 +109,7 @@ fn read(path: &Path) -> Result<BTreeMap<String, Duration>, IdentityError> {
     let text = String::from_utf8_lossy(&bytes);
     let all = Revocation::parse_all(&text).ok_or_else(|| IdentityError::Malformed {
         path: path.to_owned(),
-        why: "it is no list of serial numbers: bring the file back, or remove it and run `thorp ca revoke --at ADDR` again"
+        why: "it is no list of serial numbers: bring the file back, or remove it and run `thorp ca revoke NAME --dir AUTHORITY --at ADDR` again"
             .to_owned(),
     })?;
     Ok(all.into_iter().map(|one| (one.serial, one.until)).collect())

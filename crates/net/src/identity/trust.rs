@@ -179,8 +179,7 @@ impl Standing {
         certified: CertifiedName,
         validity: Validity,
     ) -> Result<Self, rustls::Error> {
-        let parsed = webpki::EndEntityCert::try_from(certificate)
-            .map_err(|error| rustls::Error::General(format!("not a certificate: {error}")))?;
+        let parsed = parsed(certificate)?;
         Ok(Self {
             certified,
             serial: hexadecimal(parsed.serial()),
@@ -188,6 +187,18 @@ impl Standing {
             public_key: parsed.subject_public_key_info().to_vec(),
         })
     }
+}
+
+/// The serial number of a certificate, in hexadecimal digits.
+pub(crate) fn serial_of(certificate: &CertificateDer<'_>) -> Result<String, rustls::Error> {
+    Ok(hexadecimal(parsed(certificate)?.serial()))
+}
+
+fn parsed<'a>(
+    certificate: &'a CertificateDer<'_>,
+) -> Result<webpki::EndEntityCert<'a>, rustls::Error> {
+    let parsed = webpki::EndEntityCert::try_from(certificate);
+    parsed.map_err(|error| rustls::Error::General(format!("not a certificate: {error}")))
 }
 
 /// Whether one of these authorities has signed the certificate, whenever it is good.

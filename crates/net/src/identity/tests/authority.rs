@@ -184,11 +184,67 @@ async fn an_authority_gets_a_new_key_while_nodes_of_both_meet() {
     again(NodeRole::Home, "alps", &home).unwrap();
     assert!(alps.reload().unwrap());
     assert!(meet(&alps, &bert).await && !meet(&alps, &anna).await);
-    // The old certificate is renewed under the new authority, and the village has the name that it had.
-    fs::remove_file(anna_dir.0.join("node.pem")).unwrap();
+    // The old certificate is renewed under the new authority, for the same key. The village has the name that it had.
+    let key = anna.credentials().own.public_key.clone();
     again(NodeRole::Member, "anna", &anna_dir).unwrap();
+    assert_eq!(
+        Identity::load(&anna_dir.0)
+            .unwrap()
+            .credentials()
+            .own
+            .public_key,
+        key
+    );
     assert!(anna.reload().unwrap() && meet(&alps, &anna).await);
     assert_eq!((anna.village(), alps.village()), (&*village, &*village));
+}
+
+/// All files of a directory, with what they hold.
+fn held(dir: &Dir) -> Vec<(String, Vec<u8>)> {
+    let files = fs::read_dir(&dir.0).unwrap().map(Result::unwrap);
+    let mut held: Vec<_> = files
+        .map(|file| {
+            let name = file.file_name().to_string_lossy().into_owned();
+            (name, fs::read(file.path()).unwrap())
+        })
+        .collect();
+    held.sort();
+    held
+}
+
+/// A certificate that may not be renewed stays as it is, and so does all that lies beside it.
+#[test]
+fn what_is_not_issued_again_changes_nothing() {
+    let (ca, own) = (Dir::new("not-again-ca"), Dir::new("not-again-anna"));
+    let (elsewhere, theirs) = (Dir::new("not-again-other"), Dir::new("not-again-bert"));
+    CertificateAuthority::init(&ca.0).unwrap();
+    CertificateAuthority::init(&elsewhere.0).unwrap();
+    issue(&ca.0, &own.0, NodeRole::Member, "anna").unwrap();
+    issue(&elsewhere.0, &theirs.0, NodeRole::Member, "bert").unwrap();
+    // The authority of this village lies beside a certificate of another one.
+    let authority = fs::read(ca.0.join(AUTHORITY_CERTIFICATE)).unwrap();
+    fs::write(theirs.0.join(AUTHORITY_CERTIFICATE), authority).unwrap();
+    // Both authorities are to be trusted from here on: a node that is issued again gets them.
+    let ca_now = CertificateAuthority::rotate(&ca.0, Rotation::Begin).unwrap();
+    let refused = |dir: &Dir, name: &str| {
+        let before = held(dir);
+        let error = issue(&ca.0, &dir.0, NodeRole::Member, name).unwrap_err();
+        assert_eq!(held(dir), before, "{error}");
+        error
+    };
+    let error = refused(&own, "carl");
+    assert!(matches!(error, IdentityError::OtherNode { .. }), "{error}");
+    let error = refused(&theirs, "bert");
+    assert!(
+        matches!(error, IdentityError::OtherVillage { .. }),
+        "{error}"
+    );
+    assert_eq!(ca_now.revoke("anna").unwrap(), 1);
+    let error = refused(&own, "anna");
+    assert!(matches!(error, IdentityError::Revoked { .. }), "{error}");
+    // It is let in again with another key.
+    let again = Dir::new("not-again-anna-2");
+    issue(&ca.0, &again.0, NodeRole::Member, "anna").unwrap();
 }
 
 #[test]
