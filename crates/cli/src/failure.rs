@@ -42,6 +42,15 @@ impl Failure {
         self
     }
 
+    /// The same with one more thing that can be done.
+    pub(crate) fn or(mut self, todo: impl fmt::Display) -> Self {
+        self.todo = match self.todo.is_empty() {
+            true => todo.to_string(),
+            false => format!("{}\n  -> {todo}", self.todo),
+        };
+        self
+    }
+
     /// A file that cannot be read or written.
     pub(crate) fn file(path: &Path, error: &std::io::Error) -> Self {
         Failure::new(

@@ -201,6 +201,14 @@ fn a_copy_starts_closed_and_stays_so_until_an_operator_opens_it() {
     let confirmed = thorp().run(&["confirm", &data]);
     assert_eq!(confirmed.code, 0, "{}", confirmed.err);
     assert!(confirmed.out.contains("incarnation 1"), "{}", confirmed.out);
+    // There is nothing more to confirm, and nobody has to hear of another incarnation.
+    let again = thorp().run(&["confirm", &data]);
+    assert_eq!(again.code, 1, "{}", again.out);
+    assert!(
+        again.err.contains("is not closed: nothing was changed"),
+        "{}",
+        again.err
+    );
     let home = place.start(&[]);
     assert_open(&home, 1);
     // What is made now has numbers that the original never gives.
@@ -303,6 +311,30 @@ fn an_operator_opens_a_running_copy_apart() {
     assert_eq!(kinds, ["apart"]);
 }
 
+/// `--closed` counts at any start: what is there stays as it is, and what is made from now on is its maker's.
+#[test]
+fn a_village_that_was_open_is_closed_at_a_later_start() {
+    let place = Place::new();
+    let home = place.start(&[]);
+    let olga = place.olga();
+    let put = |home: &HomeProcess, who: &str, to: &str| {
+        run_as(home, who, &["put", to, "--text", "x", "--root", "b"])
+    };
+    assert_eq!(put(&home, &home.identity, "thorp://alps/mine").code, 0);
+    assert_eq!(home.process.terminate(), 0);
+    for flags in [&["--closed"][..], &[], &["--closed"]] {
+        let home = place.start(flags);
+        let said = put(&home, &home.identity, "thorp://alps/new");
+        assert_eq!(said.code, 1, "{}", said.out);
+        assert!(said.err.contains("right"), "{}", said.err);
+        assert_eq!(put(&home, &home.identity, "thorp://alps/mine").code, 0);
+        assert_eq!(put(&home, &olga, "thorp://alps/hers").code, 0);
+        let said = run_as(&home, &olga, &["rights", "show", "thorp://alps/hers"]);
+        assert!(!said.out.contains("@members"), "{}", said.out);
+        assert_eq!(home.process.terminate(), 0);
+    }
+}
+
 #[test]
 fn what_was_opened_at_the_machine_is_in_the_audit() {
     let place = Place::new();
@@ -313,6 +345,7 @@ fn what_was_opened_at_the_machine_is_in_the_audit() {
     assert_eq!(home.process.terminate(), 0);
     let home = place.start(&["--restored"]);
     assert_eq!(home.process.terminate(), 0);
+    fs::remove_file(place.store().join("thorp-note")).unwrap();
     let data = place.path("home").display().to_string();
     let said = thorp().run(&["confirm", &data, "--json"]);
     assert_eq!(said.code, 0, "{}", said.err);

@@ -60,6 +60,11 @@ pub enum OpenError {
         /// The file or directory.
         path: PathBuf,
     },
+    /// Nothing speaks against its history: there is nothing to confirm.
+    NotClosed {
+        /// The directory.
+        dir: PathBuf,
+    },
     /// It was opened as restored more often than it can be.
     NoIncarnations {
         /// The directory.
@@ -144,6 +149,11 @@ impl fmt::Display for OpenError {
                 f,
                 "no room on the volume of {}: free some and open the store again",
                 path.display()
+            ),
+            OpenError::NotClosed { dir } => write!(
+                f,
+                "the store at {} is not closed: nothing was changed",
+                dir.display()
             ),
             OpenError::NoIncarnations { dir } => write!(
                 f,

@@ -38,7 +38,7 @@ pub enum Opening {
         /// It is a copy for a test: with a key of its own, so that nothing of it proves anything to the original.
         apart: bool,
     },
-    /// The same, while its home does not run.
+    /// The same, while its home does not run. A store that would start open is left as it is.
     Confirmed {
         /// It is a copy for a test.
         apart: bool,

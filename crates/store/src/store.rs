@@ -503,6 +503,12 @@ fn opened_history(
     match opening {
         Opening::Prove => history.prove(evidence),
         Opening::Moved => history.moved(evidence),
+        Opening::Confirmed { .. }
+            if history.closed().is_none() && history.unproven(evidence).is_none() =>
+        {
+            let dir = dir.to_path_buf();
+            return Err(OpenError::NotClosed { dir });
+        }
         Opening::Restored { apart } | Opening::Confirmed { apart } => {
             let how = match opening {
                 Opening::Confirmed { .. } => HowOpened::Confirmed,

@@ -1,5 +1,6 @@
 //! `thorp confirm`: an operator opens a closed home.
 
+use super::home::store_in;
 use super::{say, say_json};
 use crate::connect::Via;
 use crate::failure::{Code, Failure};
@@ -14,7 +15,7 @@ use thorp_store::{OpenError, Opening, Options as StoreOptions, Store};
 #[derive(Args, Debug)]
 #[command(after_help = HELP)]
 pub(crate) struct Options {
-    /// The name of a home that runs; or the directory of one that does not, or the store in it
+    /// The name of a home that runs (with --via); or the directory of one that does not, as ./alps
     #[arg(value_name = "HOME")]
     what: String,
     /// It is a copy for a test: it gets a key of its own, and proves nothing to the original
@@ -29,42 +30,56 @@ pub(crate) struct Options {
 
 /// Opens the home with the next incarnation.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let dir = super::home::store_in(&PathBuf::from(&options.what));
-    let is_path = options.what.contains('/') || dir.is_dir();
-    if !is_path {
-        return options.running();
-    }
-    match options.stopped(&dir) {
-        // The directory is here, and its home runs.
-        Err(OpenError::InUse { .. }) if !options.via.via.is_empty() => options.running(),
-        opened => opened.map_err(failure_of_store).and_then(|said| said),
+    match options.place() {
+        Place::Stopped(dir) => options.stopped(&store_in(&dir)),
+        Place::Running => options.running(),
     }
 }
 
+/// Where the home is that is to be opened.
+#[derive(Debug, PartialEq, Eq)]
+enum Place {
+    /// In a directory on this machine. Nobody runs it.
+    Stopped(PathBuf),
+    /// It runs, and is reached as a member reaches it.
+    Running,
+}
+
 impl Options {
+    /// A name with a slash is a directory. Any other one is that of a home that runs, if it was said where to join.
+    fn place(&self) -> Place {
+        let dir = PathBuf::from(&self.what);
+        let is_dir = self.what.contains('/') || self.via.via.is_empty() && dir.is_dir();
+        match is_dir {
+            true => Place::Stopped(dir),
+            false => Place::Running,
+        }
+    }
+
     /// Opens the store of a home that does not run.
-    fn stopped(&self, dir: &Path) -> Result<Result<(), Failure>, OpenError> {
+    fn stopped(&self, dir: &Path) -> Result<(), Failure> {
         umask(Mode::RWXG | Mode::RWXO);
         let opening = StoreOptions {
             create: false,
             opening: Opening::Confirmed { apart: self.apart },
             ..StoreOptions::default()
         };
-        let incarnation = Store::open(dir, opening)?.history().incarnation();
+        let store = Store::open(dir, opening).map_err(failure_of_store)?;
+        let incarnation = store.history().incarnation();
         let dir = dir.display();
-        Ok(match self.json {
+        match self.json {
             true => say_json(&serde_json::json!({
                 "dir": dir.to_string(),
                 "incarnation": incarnation.get(),
             })),
             false => say(&format!("{dir} is open, with incarnation {incarnation}")),
-        })
+        }
     }
 
     /// Opens a home that runs.
     fn running(&self) -> Result<(), Failure> {
         let home = &self.what;
-        let member = self.via.join()?;
+        let member = self.via.join().map_err(|failure| self.joining(failure))?;
         let before = member.history(home).map_err(failure)?;
         let Some(closed) = &before.closed else {
             let what = format!("{home} is not closed: it goes on as it is");
@@ -81,6 +96,19 @@ impl Options {
             life.counter,
             lost(&before, closed)
         ))
+    }
+}
+
+impl Options {
+    /// Somebody may have meant the directory of that name.
+    fn joining(&self, failure: Failure) -> Failure {
+        match store_in(Path::new(&self.what)).is_dir() {
+            true => failure.or(format!(
+                "to open the stopped home in ./{0}: `thorp confirm ./{0}`",
+                self.what
+            )),
+            false => failure,
+        }
     }
 }
 
@@ -152,7 +180,11 @@ fn failure_of_store(error: OpenError) -> Failure {
     match error {
         OpenError::InUse { .. } => Failure::new(
             error.to_string(),
-            "stop the home first, or name it and join there: `thorp confirm HOME --via ADDR`",
+            "stop the home first, or join there by its name: `thorp confirm NAME --via ADDR --identity OPERATOR`",
+        ),
+        OpenError::NotClosed { .. } => Failure::new(
+            error.to_string(),
+            "if it was restored from a backup all the same, start it once with `thorp home --restored`",
         ),
         OpenError::Damaged { .. } => Failure::new(
             error.to_string(),
@@ -173,4 +205,31 @@ A home that runs is opened by an operator that has joined there. It begins anew,
 run is opened in its directory, and lets everybody in from its next start on. `thorp audit` shows who opened it.
 
   thorp confirm alps                 # it runs; THORP_VIA and THORP_IDENTITY, or --via and --identity
-  thorp confirm /srv/thorp/alps      # it does not run";
+  thorp confirm /srv/thorp/alps      # it does not run
+  thorp confirm ./alps               # the same: with a slash it is a directory";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        options: Options,
+    }
+
+    /// A place to join is named: then no directory of the same name is taken for the home.
+    #[test]
+    fn a_name_without_a_slash_is_that_of_a_running_home_if_there_is_somewhere_to_join() {
+        assert!(Path::new("src").is_dir());
+        let place = |args: &[&str]| {
+            let cli = Cli::parse_from([&["confirm"], args].concat());
+            cli.options.place()
+        };
+        assert_eq!(place(&["src", "--via=a:1"]), Place::Running);
+        let stopped = Place::Stopped(PathBuf::from("./src"));
+        assert_eq!(place(&["./src", "--via=a:1"]), stopped);
+        assert_eq!(place(&["nowhere"]), Place::Running);
+    }
+}
