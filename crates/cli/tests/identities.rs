@@ -261,6 +261,8 @@ fn a_home_begins_with_an_empty_store_only_under_a_new_id() {
     let said = thorp().run(&start);
     assert_eq!(said.code, 1, "{}", said.out);
     assert!(said.err.contains("--new-id"), "{}", said.err);
+    // No empty store is left that somebody could take for the lost one.
+    assert!(!dir.path().join("home/store").exists());
     let issue = [
         "ca",
         "issue",

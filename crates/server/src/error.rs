@@ -146,7 +146,8 @@ impl fmt::Display for ServerError {
             Self::NoStore { store, dir, name } => write!(
                 f,
                 "the home {name} has had a store, and it is not at {}: bring it back; if it is lost, have a certificate with a new \
-                 id issued where the authority is (`thorp ca issue --role home --name {name} --new-id --out {}`)",
+                 id issued into its identity directory, where the authority is (`thorp ca issue --role home --name {name} --new-id \
+                 --out {} --dir AUTHORITY`)",
                 store.display(),
                 dir.display()
             ),

@@ -28,8 +28,8 @@ pub(crate) struct Options {
     /// name again adds an address
     #[arg(long, value_name = "NAME=ADDR")]
     other_home: Vec<NameAnd<Address>>,
-    /// For the first start: only operators, and whom they name in thorp://NAME/.create, make segments, and a new segment is
-    /// its maker's alone
+    /// From this start on only operators, and whom they name in thorp://NAME/.create, make segments, and a new segment is its
+    /// maker's alone; segments that are there stay as they are
     #[arg(long)]
     closed: bool,
     /// Its directory was moved, and the old place is gone: it does not start closed for that

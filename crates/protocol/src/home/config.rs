@@ -21,8 +21,8 @@ pub struct HomeConfig {
     /// The names of the other homes with which it shares transactions (rule 10). It votes for no
     /// transaction that names another home (rule R7).
     pub other_homes: Vec<String>,
-    /// Whether a home without any segment begins with lists that leave it to operators who may make segments, and new
-    /// segments to their makers (rule R3).
+    /// Whether a home that has no list of who makes segments makes one at its start: then only operators do, and a new
+    /// segment is its maker's alone (rule R3).
     pub begins_closed: bool,
     /// Objects of which the last change is known.
     pub changes_known_max: usize,

@@ -127,7 +127,8 @@ impl Founding<'_> {
         bill.ok_or(CallError::Full)
     }
 
-    /// The segments whose empty lists leave it to operators who may make segments, and new segments to their makers.
+    /// The segments whose empty lists leave it to operators who may make segments, and new segments to their makers. Nothing
+    /// is made where a list says who may.
     ///
     /// # Errors
     ///
@@ -137,7 +138,14 @@ impl Founding<'_> {
         now: Now,
         outbox: &mut Outbox,
     ) -> Result<(), StorageError> {
+        if self.tables.segments.find(CREATORS_PATH).is_some() {
+            return Ok(());
+        }
+        // The list that says that it is done comes last.
         for path in [TEMPLATE_PATH, CREATORS_PATH] {
+            if self.tables.segments.find(path).is_some() {
+                continue;
+            }
             let new = NewSegment::own(path, PageNo(1), None);
             let made = self.found(now, new, &RightsList::default(), outbox);
             made.map_err(|error| StorageError::Full {

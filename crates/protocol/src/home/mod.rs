@@ -105,8 +105,8 @@ use thorp_model::planted::Bug;
 use thorp_model::{
     CallError, CallRequest, Claim, Closed, CommitRequest, Direction, Down, EdgeId, Epoch, Event,
     HomeId, LifeEnd, LifeId, Mark, Message, Millis, NameId, NodeKind, NotDelegated, Note, Now,
-    Outcome, PageId, Peer, Position, Principal, Purpose, Reader, Receipt, Refusal, Right,
-    SegmentId, Stamp, StateMachine, StorageError, Up, Verdict, message, planted,
+    Outcome, PageId, Peer, Position, Principal, Purpose, Reader, Receipt, Refusal, Right, Stamp,
+    StateMachine, StorageError, Up, Verdict, message, planted,
 };
 
 /// Why a closed home ends an edge.
@@ -220,7 +220,6 @@ impl Home {
         let removed = tables.segments.removing();
         let mut children = Children::new(config.home, epoch, config.per_child);
         children.set_readers(tables.rights.readers());
-        let begins_closed = config.begins_closed && tables.next.segment == SegmentId(0);
         let mut home = Home {
             remover: Remover::new(removed, config.pages_removed_max),
             installer: Installer::new(installed, config.log_records_high, config.log_trim_max),
@@ -238,7 +237,7 @@ impl Home {
             config,
         };
         home.recover_receipts(receipts);
-        if begins_closed {
+        if home.config.begins_closed {
             home.founding().found_closed_lists(now, outbox)?;
         }
         Ok(home)

@@ -10,9 +10,9 @@ use alloc::vec::Vec;
 use thorp_model::planted::Bug;
 use thorp_model::records::RightsRecord;
 use thorp_model::{
-    Access, Audience, CallError, Carriers, InvalidCommit, NameId, ObjectId, Op, PageId, Part,
-    Principal, RIGHTS_SLOT, Readers, Refusal, Right, RightsList, SegmentId, Share, SlotChange,
-    SlotSet, Table, WriteOp, planted, records,
+    Access, Audience, CallError, Carriers, InvalidCommit, NameId, ObjectId, Op, PageId, PageWrites,
+    Part, Principal, RIGHTS_SLOT, Readers, Refusal, Right, RightsList, SegmentId, Share,
+    SlotChange, SlotSet, Table, WriteOp, planted, records,
 };
 
 /// The rights list of each segment, at the accepted tip of the log.
@@ -338,9 +338,16 @@ impl Rights {
         if planted::is(Bug::RightsNotChecked) {
             return Ok(());
         }
-        let mut written = part.writes.iter().map(|writes| writes.page.segment);
-        if let Some(segment) = written.find(|segment| !self.may(who, *segment, Right::Write)) {
-            return Err(Denied::want(segment, Right::Write));
+        let may_write = |writes: &&PageWrites| self.may(who, writes.page.segment, Right::Write);
+        if let Some(writes) = part.writes.iter().find(|writes| !may_write(writes)) {
+            let has_list = writes.slots.iter().any(|(slot, _)| *slot == RIGHTS_SLOT);
+            let changes_list = is_list_page(writes.page) && has_list;
+            let wanted = if changes_list {
+                Right::Admin
+            } else {
+                Right::Write
+            };
+            return Err(Denied::want(writes.page.segment, wanted));
         }
         self.check_lists(who, part, of_several)
     }

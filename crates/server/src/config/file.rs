@@ -43,7 +43,8 @@ pub struct HomeConfigFile {
     /// nowhere; in the file, `"off"`.
     #[serde(deserialize_with = "http_at")]
     pub http: Option<SocketAddr>,
-    /// Whether a new home leaves it to operators who may make segments, and new segments to their makers (rule R3).
+    /// Whether only operators, and whom they name, make segments, and a new segment is its maker's alone (rule R3). A home
+    /// that was open closes so at its next start.
     pub closed: bool,
     /// Whom it answers there.
     pub http_for: HttpFor,

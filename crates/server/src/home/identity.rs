@@ -108,6 +108,16 @@ pub(super) fn settle(
     }
 }
 
+/// Before a store is made: a home that has had one does not begin again (rule R9).
+pub(super) fn check_had_no_store(config: &HomeConfigFile) -> Result<(), ServerError> {
+    let (dir, name) = (config.identity_dir()?, config.name()?);
+    match Identity::load_of(&dir, NodeRole::Home, name) {
+        Ok(identity) => settle(config, &identity, None).map(drop),
+        // What is wrong with it is said when it is opened.
+        Err(_) => Ok(()),
+    }
+}
+
 /// Notes beside the certificate that there is a store of this home, once there is one.
 pub(super) fn note_store(config: &HomeConfigFile, store: &Store) -> Result<(), ServerError> {
     let Some(home) = known(config, store)? else {

@@ -79,6 +79,7 @@ impl HomeServer {
         if !config.store_dir()?.exists() {
             // A new home that cannot be one leaves nothing behind.
             identity::check(&config, true)?;
+            identity::check_had_no_store(&config)?;
             can_listen(&config.listen, config.http).await?;
         }
         // First of all: whoever has the store is the home.

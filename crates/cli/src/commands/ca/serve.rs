@@ -2,7 +2,7 @@
 
 use crate::commands::node::shutdown;
 use crate::commands::say;
-use crate::failure::Failure;
+use crate::failure::{Code, Failure};
 use clap::Args;
 use std::path::PathBuf;
 use thorp_net::{Address, AuthorityServer, CertificateAuthority};
@@ -34,6 +34,12 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
     };
     // A log that cannot begin is no reason to let nobody in.
     let _ = init_logs(&LogConfig::default());
+    if options.public.is_none() && options.listen.is_everywhere() {
+        let what = format!("no node can call {}", options.listen);
+        let todo =
+            "say with --public which address nodes call, as tcp://authority.example.org:7440";
+        return Err(Failure::new(what, todo).with(Code::Usage));
+    }
     let authority = CertificateAuthority::open(CertificateAuthority::find(&options.dir));
     let authority = authority.map_err(|error| failed(error.to_string()))?;
     let village = authority.village().to_owned();
