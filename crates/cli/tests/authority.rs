@@ -303,6 +303,21 @@ fn a_running_home_goes_along_with_a_new_authority() {
     invite(&home.authority, "anna", &path("anna"));
     let said = ls("anna");
     assert_eq!(said.code, 0, "{}", said.err);
+    // Who has not renewed would be turned away by everybody.
+    let finish = ["ca", "rotate", &home.authority, "--finish"];
+    let said = thorp().run(&finish);
+    assert_eq!(said.code, 1, "{}", said.out);
+    assert!(said.err.contains("home alps, member local"), "{}", said.err);
+    assert!(!said.err.contains("anna"), "{}", said.err);
+    done(&[&issue[..], &["--out", &home.own]].concat());
+    assert_eq!(thorp().run(&finish).code, 1);
+    done(&[&finish[..], &["--leave-behind"]].concat());
+    let local = home.identity.clone();
+    assert_eq!(home.process.terminate(), 0);
+    // What was left behind is let in again with the key that it has.
+    invite(&home.authority, "local", &local);
+    let home = thorp().home(dir.path());
+    home.out(&["ls"]);
     assert_eq!(home.process.terminate(), 0);
 }
 

@@ -536,6 +536,16 @@ impl CertificateAuthority {
         own.is_ok_and(|trust| trust.check_signed(certificate, &[]).is_ok())
     }
 
+    /// The nodes whose good certificates are all signed with a key from before the last [`Rotation::Switch`]: after
+    /// [`Rotation::Finish`] nobody lets them in.
+    ///
+    /// # Errors
+    ///
+    /// [`IdentityError`]: the register cannot be read.
+    pub fn of_earlier_key(&self) -> Result<Vec<CertifiedName>, IdentityError> {
+        Ok(Register::open(&self.dir)?.of_earlier_key(validity::now()))
+    }
+
     /// Goes one step further with a new key for the authority. Between the steps, all nodes have to get what the step
     /// before has changed: by a renewal, or by issuing again into their directories.
     ///
@@ -545,8 +555,9 @@ impl CertificateAuthority {
     pub fn rotate(dir: impl AsRef<Path>, step: Rotation) -> Result<Self, IdentityError> {
         let dir = dir.as_ref();
         // Nobody issues anything meanwhile.
-        let _register = Register::open(dir)?;
-        rotation::rotate(dir, step)?;
+        let mut register = Register::open(dir)?;
+        rotation::rotate(dir, step, &mut register)?;
+        drop(register);
         Self::open(dir)
     }
 

@@ -24,6 +24,8 @@ pub(crate) struct Register {
     entries: Vec<Entry>,
     /// Serial numbers, and when they were revoked, from the Unix epoch.
     revoked: BTreeMap<String, Duration>,
+    /// How many of the entries an earlier key has signed.
+    of_earlier_key: usize,
 }
 
 /// One certificate.
@@ -58,13 +60,43 @@ impl Register {
         if is_new {
             files::sync_dir(&path)?;
         }
-        let (entries, revoked) = read(&path, &mut file)?;
+        let Lines {
+            entries,
+            revoked,
+            of_earlier_key,
+        } = read(&path, &mut file)?;
         Ok(Self {
             path,
             file,
             entries,
             revoked,
+            of_earlier_key,
         })
+    }
+
+    /// From here on another key signs.
+    pub(crate) fn switch(&mut self) -> Result<(), IdentityError> {
+        self.append(&format!("{SWITCHED}\n"))?;
+        self.of_earlier_key = self.entries.len();
+        Ok(())
+    }
+
+    /// The nodes that are let in by certificates of an earlier key only.
+    pub(crate) fn of_earlier_key(&self, now: Duration) -> Vec<CertifiedName> {
+        let (earlier, later) = self.entries.split_at(self.of_earlier_key);
+        let is_good =
+            |entry: &&Entry| entry.not_after >= now && !self.revoked.contains_key(&entry.serial);
+        let has_newer = |entry: &Entry| {
+            let mut later = later.iter();
+            later.any(|newer| newer.subject.is_same_node(&entry.subject))
+        };
+        let mut nodes: Vec<CertifiedName> = Vec::new();
+        for entry in earlier.iter().filter(is_good) {
+            if !has_newer(entry) && !nodes.iter().any(|node| node.is_same_node(&entry.subject)) {
+                nodes.push(entry.subject.clone());
+            }
+        }
+        nodes
     }
 
     /// Whether the name was issued to a member that carries a redirector.
@@ -174,10 +206,12 @@ impl Register {
 
     /// Adds what another register has and this one has not.
     pub(crate) fn merge(&mut self, other: &Register) -> Result<(), IdentityError> {
-        let known = |entry: &&Entry| self.entries.iter().any(|mine| mine.serial == entry.serial);
-        let new = other.entries.iter().filter(|entry| !known(entry));
-        let new: Vec<Entry> = new.cloned().collect();
-        self.add(new)?;
+        let (earlier, later) = other.entries.split_at(other.of_earlier_key);
+        self.add_missing(earlier)?;
+        if other.of_earlier_key > self.of_earlier_key {
+            self.switch()?;
+        }
+        self.add_missing(later)?;
         let revoked = other
             .revoked
             .iter()
@@ -191,6 +225,12 @@ impl Register {
         self.revoked
             .extend(theirs.map(|(serial, at)| (serial.clone(), *at)));
         Ok(())
+    }
+
+    fn add_missing(&mut self, entries: &[Entry]) -> Result<(), IdentityError> {
+        let is_new = |entry: &&Entry| self.entry_of(&entry.serial).is_none();
+        let new: Vec<Entry> = entries.iter().filter(is_new).cloned().collect();
+        self.add(new)
     }
 
     pub(crate) fn entries(&self) -> &[Entry] {
@@ -270,23 +310,33 @@ fn read(path: &Path, file: &mut File) -> Result<Lines, IdentityError> {
     if whole < text.len() {
         file.set_len(whole as u64).map_err(&failed)?;
     }
-    let (mut entries, mut revoked) = Lines::default();
+    let mut found = Lines::default();
     for (line, number) in text[..whole].lines().zip(1..) {
         let wrong = || malformed(path, format!("line {number} names no certificate"));
+        if line == SWITCHED {
+            found.of_earlier_key = found.entries.len();
+            continue;
+        }
         match line.strip_prefix(REVOKED_MARK) {
-            None => entries.push(Entry::parse(line).ok_or_else(wrong)?),
+            None => found.entries.push(Entry::parse(line).ok_or_else(wrong)?),
             Some(line) => {
                 let (serial, at) = line.split_once(' ').ok_or_else(wrong)?;
                 let at = at.parse().map_err(|_| wrong())?;
-                revoked.insert(serial.to_owned(), Duration::from_secs(at));
+                let at = Duration::from_secs(at);
+                found.revoked.insert(serial.to_owned(), at);
             }
         }
     }
-    Ok((entries, revoked))
+    Ok(found)
 }
 
-/// Certificates, and those of them that are revoked.
-type Lines = (Vec<Entry>, BTreeMap<String, Duration>);
+/// What the file says.
+#[derive(Default)]
+struct Lines {
+    entries: Vec<Entry>,
+    revoked: BTreeMap<String, Duration>,
+    of_earlier_key: usize,
+}
 
 fn malformed(path: &Path, why: String) -> IdentityError {
     IdentityError::Malformed {
@@ -297,6 +347,8 @@ fn malformed(path: &Path, why: String) -> IdentityError {
 
 /// Begins a line about a certificate that is revoked. No name begins so.
 const REVOKED_MARK: &str = "! revoked ";
+/// The line at which another key began to sign.
+const SWITCHED: &str = "! switched";
 /// Ends the lines of a member that carries a redirector.
 const CARRIER_MARK: &str = " with-site";
 /// Begins the digest of a public key.

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::IdentityError;
 use super::certificates::{self, Authority};
 use super::files::{self, AUTHORITY_CERTIFICATE, AUTHORITY_KEY, NEXT_KEY};
+use super::register::Register;
 
 /// A step of a rotation. The village keeps its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +19,11 @@ pub enum Rotation {
 }
 
 /// Does one step, under the register's lock. A crash leaves the step undone or done.
-pub(super) fn rotate(dir: &Path, step: Rotation) -> Result<(), IdentityError> {
+pub(super) fn rotate(
+    dir: &Path,
+    step: Rotation,
+    register: &mut Register,
+) -> Result<(), IdentityError> {
     let (path, next) = (dir.join(AUTHORITY_CERTIFICATE), dir.join(NEXT_KEY));
     let authority = Authority::load(dir)?;
     let all = certificates::blocks_of(authority.pem());
@@ -38,6 +43,8 @@ pub(super) fn rotate(dir: &Path, step: Rotation) -> Result<(), IdentityError> {
         }
         Rotation::Switch => {
             let key = files::read(&next)?;
+            // Before the key: a line too early names nodes that need no renewal, and a missing one would hide some that do.
+            register.switch()?;
             files::replace(&dir.join(AUTHORITY_KEY), &key, files::SECRET)?;
             // Whose key signs is seen by the key.
             Authority::load(dir)?;

@@ -4,7 +4,7 @@ use crate::commands::say;
 use crate::failure::Failure;
 use clap::{ArgGroup, Args};
 use std::path::PathBuf;
-use thorp_net::{CertificateAuthority, Rotation};
+use thorp_net::{CertificateAuthority, CertifiedName, IdentityError, Rotation};
 
 /// What `thorp ca rotate` is told.
 #[derive(Args, Debug)]
@@ -19,9 +19,12 @@ pub(crate) struct Options {
     /// The new key signs
     #[arg(long, group = "step")]
     switch: bool,
-    /// The old one is trusted no longer
+    /// The old one is trusted no longer; refused while a node has only a certificate of it
     #[arg(long, group = "step")]
     finish: bool,
+    /// With --finish: nobody lets in nodes that have not renewed their certificates
+    #[arg(long, requires = "finish")]
+    leave_behind: bool,
 }
 
 /// Says what has to happen before the next step.
@@ -32,13 +35,49 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
         (false, false) => (Rotation::Finish, NEXT_OF_FINISH),
     };
     let dir = CertificateAuthority::find(&options.dir);
-    let rotated = CertificateAuthority::rotate(dir, step);
-    let authority = rotated.map_err(|error| {
+    let failed = |error: IdentityError| {
         let todo = "give the directory of the authority, and the steps in the order --begin, --switch, --finish";
         Failure::new(error.to_string(), todo)
-    })?;
-    say(&format!("village {}: {next}", authority.village()))
+    };
+    if step == Rotation::Finish && !options.leave_behind {
+        let authority = CertificateAuthority::open(&dir).map_err(failed)?;
+        nobody_is_left(&authority.of_earlier_key().map_err(failed)?)?;
+    }
+    let authority = CertificateAuthority::rotate(dir, step).map_err(failed)?;
+    say(&format!("village {}: {next}", authority.village()))?;
+    match step {
+        Rotation::Switch => {
+            let nodes = authority.of_earlier_key().map_err(failed)?;
+            say(&format!("  not renewed yet: {}", listed(&nodes)))
+        }
+        Rotation::Begin | Rotation::Finish => Ok(()),
+    }
 }
+
+fn nobody_is_left(nodes: &[CertifiedName]) -> Result<(), Failure> {
+    if nodes.is_empty() {
+        return Ok(());
+    }
+    let what = format!(
+        "these have certificates of the old key only: {}",
+        listed(nodes)
+    );
+    let todo = "let each renew its certificate, or revoke it with `thorp ca revoke NAME`; --leave-behind goes on without them";
+    Err(Failure::new(what, todo))
+}
+
+/// Some of them by name.
+fn listed(nodes: &[CertifiedName]) -> String {
+    let named = nodes.iter().take(NAMED_MAX).map(ToString::to_string);
+    let named = named.collect::<Vec<_>>().join(", ");
+    match nodes.len().saturating_sub(NAMED_MAX) {
+        0 if named.is_empty() => "nobody".to_owned(),
+        0 => named,
+        more => format!("{named}, and {more} more"),
+    }
+}
+
+const NAMED_MAX: usize = 20;
 
 const NEXT_OF_BEGIN: &str = "both authorities are trusted by every node that renews its certificate, or is invited again into its \
      directory. When all of them are, go on with --switch";

@@ -179,6 +179,8 @@ async fn an_authority_gets_a_new_key_while_nodes_of_both_meet() {
     assert!(alps.reload().unwrap());
     assert_ne!(serial(&alps), first.0);
     assert!(meet(&alps, &anna).await);
+    let left = CertificateAuthority::open(&ca.0).unwrap().of_earlier_key();
+    assert_eq!(left.unwrap(), [anna.certified().clone()]);
 
     assert_eq!(rotate(Rotation::Finish).unwrap().village(), village);
     again(NodeRole::Home, "alps", &home).unwrap();
