@@ -40,7 +40,8 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         dir.display(),
         report.damage_count
     );
-    Err(Failure::new(what, "restore it from a copy").with(Code::Wrong))
+    let todo = "restore it from a copy, or copy what can be read with `thorp salvage DIR INTO`";
+    Err(Failure::new(what, todo).with(Code::Wrong))
 }
 
 fn as_json(report: &thorp_store::Report, readable: &[PathBuf]) -> serde_json::Value {

@@ -237,6 +237,9 @@ pub(super) fn refused(error: &ServerError) -> Failure {
         ServerError::Store(OpenError::InUse { .. }) => {
             "`thorp status` tells how it does; another home needs a --dir of its own"
         }
+        ServerError::Store(OpenError::Damaged { .. }) => {
+            "`thorp check DIR` tells what is wrong; `thorp salvage DIR INTO` copies what can be read"
+        }
         ServerError::Store(_) | ServerError::Records { .. } => {
             "give another --dir; `thorp check DIR` tells what is wrong with this one"
         }

@@ -195,7 +195,8 @@ fn changed(via: &Via, name: &str, changes: &[Change]) -> Result<(), Failure> {
     let all = |list: &mut RightsList| changes.iter().try_for_each(|one| one.apply(list, name));
     let list = change_list(&member, &segment, RightsList::without_list, all, |error| {
         let todo = format!(
-            "only an admin of {name} and an operator may change its rights: `thorp rights show {name}` names the admins"
+            "only an admin of {name} and an operator may change its rights: `thorp rights show {name}` names the admins. By way of a \
+             site that may not carry it nobody does: join at the home (--via)"
         );
         Failure::new(error.to_string(), todo)
     })?;
