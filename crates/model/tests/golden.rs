@@ -43,3 +43,14 @@ fn bytes_are_as_before() {
     }
     assert_eq!(text.lines().count(), before.lines().count());
 }
+
+/// What rules R6 and R9 cost on the wire, at most: 16 bytes for each page of a step and one for the list, and 96 for the
+/// receipt before a commit's answer.
+#[test]
+fn digests_and_receipts_take_few_bytes() {
+    for pages in [0, 1, 2, 100] {
+        assert_eq!(messages::digest_bytes(pages), 16 * pages + 1);
+    }
+    let longest = messages::longest_receipt_bytes();
+    assert!(longest <= 96, "{longest} bytes");
+}

@@ -401,6 +401,38 @@ fn step(commit: Option<CommitId>) -> Step {
     }
 }
 
+/// Bytes that a step to a site has for the digests of so many pages (rule R6).
+pub(crate) fn digest_bytes(pages: usize) -> usize {
+    let bytes = |digests| {
+        let step = Down::Step(Step {
+            digests,
+            ..step(None)
+        });
+        encode(&Message::Down(step)).expect("it encodes").len()
+    };
+    // A program from before had not even the list.
+    bytes(vec![PageDigest([0xd2; 16]); pages]) - bytes(Vec::new()) + 1
+}
+
+/// Bytes of the longest receipt, as a message of its own (rule R9).
+pub(crate) fn longest_receipt_bytes() -> usize {
+    let point = Point {
+        life: LifeId {
+            counter: u32::MAX,
+            random: u64::MAX,
+        },
+        mark: Mark(u64::MAX),
+        position: Position(u64::MAX),
+        clock: u64::MAX,
+    };
+    let incarnation =
+        Incarnation::new(thorp_model::limits::INCARNATIONS_MAX).expect("it is the last one");
+    let key = ReceiptKey::new([7; 32]);
+    let receipt = Receipt::new(HomeId(u32::MAX), incarnation, point, &key);
+    let message = Message::Down(Down::Receipt(receipt));
+    encode(&message).expect("it encodes").len()
+}
+
 /// Each kind of change.
 pub(crate) fn changes() -> Vec<PageChange> {
     let generation = Generation(130);
