@@ -191,18 +191,26 @@ fn assert_nothing_is_done(member: &Member, money: &Reference) {
     assert!(kinds.contains(&error.kind()), "{error}");
 }
 
-/// The program learns once that the home has gone back, and then sees it as it is.
+/// The program learns that the home has gone back before it sees it as it is. It may learn so twice: a transaction that it
+/// begins while the cache is being emptied reads what is lost, and its commit is refused.
 fn assert_goes_on(member: &Member, money: &Reference) {
-    let told = || match read(member, money) {
-        Err(error) if error.kind() == ErrorKind::HomeWentBack => true,
-        Err(error) => {
-            assert_eq!(error.kind(), ErrorKind::HomeUnreachable, "{error}");
-            false
+    let mut told = 0;
+    eventually("the member hears of it, and goes on", || {
+        match read(member, money) {
+            Err(error) if error.kind() == ErrorKind::HomeWentBack => told += 1,
+            Err(error) => assert_eq!(error.kind(), ErrorKind::HomeUnreachable, "{error}"),
+            Ok(value) => {
+                assert!(
+                    told > 0,
+                    "{value} was read, and nobody said that the home has gone back"
+                );
+                assert_eq!(value, 1_000);
+                return true;
+            }
         }
-        Ok(value) => panic!("{value} was read, and nobody said that the home has gone back"),
-    };
-    eventually("the member hears of it", told);
-    assert_eq!(read(member, money).unwrap(), 1_000);
+        assert!(told <= 2, "it is told again and again");
+        false
+    });
     assert_eq!(increment(member, money).unwrap(), 1_001);
     let homes = member.homes();
     assert_eq!(homes[0].incarnation, 1);
@@ -275,7 +283,10 @@ fn what_is_cached_of_a_closed_home_is_read_as_long_as_a_session_allows() {
     assert_eq!(look(Session::new().optimistic_reads(true)).unwrap(), 1_003);
     place.confirm_running();
     assert_goes_on(&anna, &money);
-    assert_eq!(look(short).unwrap(), 1_001);
+    // Right after a word from the home: such words come once in a second.
+    eventually("the session is allowed again", || {
+        look(short).is_ok_and(|money| money == 1_001)
+    });
 }
 
 /// Threat 24: the home stood below its old position, and every call of its members timed out.
