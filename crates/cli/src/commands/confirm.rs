@@ -76,6 +76,17 @@ impl Options {
         }
     }
 
+    /// Somebody may have meant the directory of that name.
+    fn joining(&self, failure: Failure) -> Failure {
+        match store_in(Path::new(&self.what)).is_dir() {
+            true => failure.or(format!(
+                "to open the stopped home in ./{0}: `thorp confirm ./{0}`",
+                self.what
+            )),
+            false => failure,
+        }
+    }
+
     /// Opens a home that runs.
     fn running(&self) -> Result<(), Failure> {
         let home = &self.what;
@@ -96,19 +107,6 @@ impl Options {
             life.counter,
             lost(&before, closed)
         ))
-    }
-}
-
-impl Options {
-    /// Somebody may have meant the directory of that name.
-    fn joining(&self, failure: Failure) -> Failure {
-        match store_in(Path::new(&self.what)).is_dir() {
-            true => failure.or(format!(
-                "to open the stopped home in ./{0}: `thorp confirm ./{0}`",
-                self.what
-            )),
-            false => failure,
-        }
     }
 }
 

@@ -78,7 +78,10 @@ pub fn may_hold_identity(dir: impl AsRef<Path>) -> bool {
     let has_authority = names
         .iter()
         .any(|name| name.starts_with(AUTHORITY_CERTIFICATE));
-    let is_of_join = |name: &String| files::OF_JOIN.iter().any(|file| name.starts_with(file));
+    let is_of_join = |name: &String| {
+        let file = name.split(".draft-").next().unwrap_or_default();
+        files::OF_JOIN.contains(&file)
+    };
     has_authority || names.iter().all(is_of_join)
 }
 
