@@ -46,7 +46,7 @@ enum Place {
 }
 
 impl Options {
-    /// A name with a slash is a directory. Any other one is that of a home that runs, if it was said where to join.
+    /// A name with a slash is a directory. Without a slash it is one only if it is there, and nobody said where to join.
     fn place(&self) -> Place {
         let dir = PathBuf::from(&self.what);
         let is_dir = self.what.contains('/') || self.via.via.is_empty() && dir.is_dir();

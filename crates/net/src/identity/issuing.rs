@@ -386,6 +386,12 @@ impl CertificateAuthority {
         (subject, is_of_carrier): (CertifiedName, bool),
         (life, has_more): (Option<Duration>, bool),
     ) -> Result<Answer, IdentityError> {
+        let digest = certificates::key_digest(key)?;
+        if register.good_of_key(&digest, validity::now()) >= GOOD_OF_KEY_MAX {
+            return Err(IdentityError::Token {
+                why: "it has many certificates that are good: use the newest one of them",
+            });
+        }
         let life = life.unwrap_or_else(|| usual_life(subject.role()));
         let of = (&subject, is_of_carrier);
         let signed = self.authority.sign_node(key, of, Validity::of_life(life))?;
@@ -592,6 +598,9 @@ impl CertificateAuthority {
     }
 }
 
+/// Good certificates of one key, above which it gets no more from the authority's process. A node that renews in time has
+/// two, or three where an answer was lost. Whoever asked without end would fill the register, and nobody else got in.
+const GOOD_OF_KEY_MAX: usize = 8;
 /// How long the authority may take to call a node.
 const CALL_LIFE: Duration = Duration::from_secs(600);
 

@@ -171,6 +171,12 @@ impl Register {
         self.entries.iter().find(|entry| entry.serial == serial)
     }
 
+    /// How many certificates of a key are good.
+    pub(crate) fn good_of_key(&self, key: &str, now: Duration) -> usize {
+        let of_key = |entry: &&Entry| entry.key.as_deref() == Some(key) && entry.not_after >= now;
+        self.entries.iter().filter(of_key).count()
+    }
+
     /// When a certificate was revoked, if it was.
     pub(crate) fn revoked_at(&self, serial: &str) -> Option<Duration> {
         self.revoked.get(serial).copied()

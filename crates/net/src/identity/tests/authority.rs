@@ -285,6 +285,41 @@ fn a_renewal_is_for_the_same_node_and_key_and_not_for_a_revoked_one() {
     }
 }
 
+/// An ordinary member renewed without end until the register was full, and nobody else got in.
+#[test]
+fn a_node_that_renews_without_end_is_refused_and_others_are_not() {
+    let (ca, dir, other) = (
+        Dir::new("endless-ca"),
+        Dir::new("endless"),
+        Dir::new("endless-bert"),
+    );
+    let authority = CertificateAuthority::init(&ca.0).unwrap();
+    let anna = issue(&ca.0, &dir.0, NodeRole::Member, "anna").unwrap();
+    let mut renewed = 0;
+    let error = loop {
+        match authority.renew(&anna.credentials().own) {
+            Ok(_) => renewed += 1,
+            Err(error) => break error.to_string(),
+        }
+        assert!(renewed < 100, "it is never refused");
+    };
+    assert!(error.contains("use the newest"), "{error}");
+    // The first one was issued.
+    assert_eq!((renewed, authority.issued().unwrap().len()), (7, 8));
+    let bert = issue(&ca.0, &other.0, NodeRole::Member, "bert").unwrap();
+    authority.renew(&bert.credentials().own).unwrap();
+    // A token works for its key as often as that asks, and to the same limit.
+    authority
+        .set_address(&"127.0.0.1:7440".parse().unwrap())
+        .unwrap();
+    let grant = Grant::new(NodeRole::Member, "carl");
+    let token = authority.invite(&grant, Duration::from_secs(60)).unwrap();
+    let key = rcgen::KeyPair::generate().unwrap();
+    let key = rcgen::PublicKeyData::subject_public_key_info(&key);
+    let joined = (0..20).filter(|_| authority.join(&token.secret, 0, &key).is_ok());
+    assert_eq!(joined.count(), 8);
+}
+
 #[test]
 fn the_certificate_of_a_carried_site_says_so_and_an_older_one_is_replaced() {
     let (home, out) = (Dir::new("carried"), Dir::new("carried-anna"));
