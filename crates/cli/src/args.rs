@@ -3,8 +3,8 @@
 #[cfg(feature = "planner")]
 use crate::commands::plan;
 use crate::commands::{
-    audit, ca, check, confirm, doubt, get, group, home, ifc, inspect, invite, join, ls, put,
-    rights, rm, salvage, site, status, watch,
+    audit, ca, check, confirm, context, dev, doubt, get, group, home, ifc, inspect, invite, join,
+    ls, put, rights, rm, salvage, site, status, watch,
 };
 use crate::demo;
 use clap::{Parser, Subcommand};
@@ -19,6 +19,11 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
+    /// Run a village on this machine, to try Thorp and to develop with it
+    Dev(dev::Options),
+    /// Show and choose contexts: where commands join, and as whom
+    #[command(subcommand)]
+    Context(context::Command),
     /// Run a home: the durable server that owns segments
     Home(home::Options),
     /// Run a site: the redirector that its members share
@@ -79,9 +84,13 @@ Exit codes:
   4  no home or site answered
 
 Environment:
+  THORP_CONTEXT   the context to use, for --context
   THORP_VIA       the site or home to join, for --via; several with commas between
   THORP_IDENTITY  the directory of a certificate and its key, for --identity
-  THORP_HTTP      the --http address of a home or a site, for status";
+  THORP_HTTP      the --http address of a home or a site, for status
+  THORP_CONFIG    the directory of contexts [default: ~/.config/thorp]
+
+A flag goes before a variable, and a variable goes before the current context.";
 
 #[cfg(test)]
 mod tests {

@@ -1,28 +1,25 @@
 //! Joining a village for one command.
 
-use crate::failure::{Code, Failure};
+use crate::failure::Failure;
 use clap::Args;
 use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
-use thorp_client::{COMMIT_TIMEOUT, JoinConfig, Member, Session};
+use thorp_client::{COMMIT_TIMEOUT, Given, JoinConfig, Member, Session, Whereabouts};
 
-/// Where to join, and as whom.
+/// Where to join, and as whom. A flag goes before a variable, and a variable goes before the current context.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Via {
-    /// The site or home to join: tcp://HOST:PORT or unix:/PATH.sock; after a comma, or given again, where else to turn to
-    #[arg(
-        long,
-        value_name = "ADDR",
-        env = "THORP_VIA",
-        value_delimiter = ',',
-        global = true
-    )]
+    /// The site or home to join: tcp://HOST:PORT or unix:/PATH.sock; after a comma, or given again, where else to turn to [env: THORP_VIA]
+    #[arg(long, value_name = "ADDR", value_delimiter = ',', global = true)]
     pub(crate) via: Vec<String>,
-    /// The directory of a certificate and its key, made by `thorp invite`
-    #[arg(long, value_name = "DIR", env = "THORP_IDENTITY", global = true)]
+    /// The directory of a certificate and its key, made by `thorp invite` [env: THORP_IDENTITY]
+    #[arg(long, value_name = "DIR", global = true)]
     pub(crate) identity: Option<PathBuf>,
+    /// The context that says both, in place of the current one [env: THORP_CONTEXT]
+    #[arg(long, value_name = "NAME", global = true)]
+    pub(crate) context: Option<String>,
     /// How long to wait for an answer, in seconds; for a commit's, at least 30
     #[arg(long, value_name = "SECONDS", default_value_t = 10, global = true)]
     pub(crate) timeout: u64,
@@ -34,38 +31,41 @@ pub(crate) struct Via {
 impl Via {
     /// Joins. A command needs little memory for pages.
     pub(crate) fn join(&self) -> Result<Member, Failure> {
-        let Some((first, others)) = self.via.split_first() else {
-            return Err(missing("no site or home was named", "--via", "THORP_VIA"));
-        };
-        let Some(identity) = &self.identity else {
-            return Err(missing(
-                "no identity was given",
-                "--identity",
-                "THORP_IDENTITY",
-            ));
-        };
+        let found = Whereabouts::find(self.given())?;
         let timeout = Duration::from_secs(self.timeout.max(1));
         // A commit is sent only to who answered before; then giving up early would leave it open whether it was done.
         let session = Session::new()
             .fetch_timeout(timeout)
             .commit_timeout(timeout.max(COMMIT_TIMEOUT));
-        let config = others
-            .iter()
-            .fold(JoinConfig::new(first), JoinConfig::or_at);
+        let waiting = Waiting::tell(&found.via.join(" and "), timeout);
+        let config = JoinConfig::found(found);
         let config = match &self.record_trace {
             Some(file) => config.record_trace(file),
             None => config,
         };
         let config = config
-            .identity(identity)
             .name(format!("thorp-{}", std::process::id()))
             .cache_bytes(CACHE_BYTES)
             .join_timeout(timeout)
             .session(session);
-        let waiting = Waiting::tell(&self.via.join(" and "), timeout);
         let member = Member::join(config)?;
         drop(waiting);
         Ok(member)
+    }
+
+    /// Whether a flag or a variable says where to join.
+    pub(crate) fn is_said(&self) -> bool {
+        let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let by_flag = !self.via.is_empty() || self.context.is_some();
+        by_flag || is_set("THORP_VIA") || is_set("THORP_CONTEXT")
+    }
+
+    fn given(&self) -> Given {
+        Given {
+            via: self.via.clone(),
+            identity: self.identity.clone(),
+            context: self.context.clone(),
+        }
     }
 }
 
@@ -91,11 +91,6 @@ impl Waiting {
 
 /// Nobody wants to read of shorter waits.
 const TOLD_AFTER: Duration = Duration::from_secs(1);
-
-fn missing(what: &str, flag: &str, variable: &str) -> Failure {
-    let todo = format!("give {flag}, or set {variable}; `thorp home` prints both when it starts");
-    Failure::new(what, todo).with(Code::Usage)
-}
 
 const CACHE_BYTES: usize = 32 << 20;
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 use std::process::ExitCode;
-use thorp_client::{Error, ErrorKind, JoinError};
+use thorp_client::{ContextError, Error, ErrorKind, JoinError};
 
 /// A failure to be told to a person, and the exit code that tells it to a script.
 #[derive(Debug)]
@@ -108,6 +108,7 @@ fn advice(kind: ErrorKind) -> &'static str {
 impl From<JoinError> for Failure {
     fn from(error: JoinError) -> Self {
         let (todo, code) = match error {
+            JoinError::Context(error) => return error.into(),
             JoinError::Address(_) => (
                 "give one with --via (or THORP_VIA): tcp://host:port or unix:/path.sock",
                 Code::Usage,
@@ -127,6 +128,19 @@ impl From<JoinError> for Failure {
             _ => ("", Code::Failed),
         };
         Failure::new(error.to_string(), todo).with(code)
+    }
+}
+
+impl From<ContextError> for Failure {
+    fn from(error: ContextError) -> Self {
+        let failure = Failure::new(error.to_string(), error.advice());
+        match error {
+            ContextError::NotSaid { .. }
+            | ContextError::NotThere { .. }
+            | ContextError::BadName { .. }
+            | ContextError::NoDirectory => failure.with(Code::Usage),
+            _ => failure,
+        }
     }
 }
 

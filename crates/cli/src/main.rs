@@ -38,6 +38,8 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<(), Failure> {
     match command {
+        Command::Dev(options) => commands::dev::run(&options),
+        Command::Context(command) => commands::context::run(&command),
         Command::Home(options) => commands::home::run(&options),
         Command::Site(options) => commands::site::run(&options),
         Command::Invite(options) => commands::invite::run(&options),

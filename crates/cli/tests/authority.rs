@@ -133,7 +133,7 @@ impl Ca {
         assert_eq!(said.code, 0, "{}", said.err);
         let mut words = said.out.split_whitespace();
         words
-            .find(|word| word.starts_with("thorp1-"))
+            .find(|word| word.starts_with("thorp2-"))
             .unwrap()
             .to_owned()
     }
@@ -170,9 +170,13 @@ fn a_node_makes_its_own_key_and_joins_once_with_a_token() {
     assert_eq!(said.code, 4, "{}", said.out);
     assert!(said.err.contains("it has been used"), "{}", said.err);
     assert!(!dir.path().join("thief/node.pem").exists());
-    let made_up = token.replacen("thorp1-", "thorp1-00", 1);
-    let said = join(&made_up, &path("made-up"));
+    // One that the authority has forgotten, as one that somebody made up.
+    let tokens = Path::new(&home.authority).join("tokens");
+    let kept = fs::read(&tokens).unwrap();
+    fs::write(&tokens, "").unwrap();
+    let said = join(&token, &path("made-up"));
     assert!(said.err.contains("does not know it"), "{}", said.err);
+    fs::write(&tokens, kept).unwrap();
     // The answer to the first try was lost: the same key gets its certificate.
     fs::remove_file(dir.path().join("anna/node.pem")).unwrap();
     assert_eq!(join(&token, &path("anna")).code, 0);
@@ -198,11 +202,12 @@ fn a_node_makes_its_own_key_and_joins_once_with_a_token() {
     // Another process that answers there is not taken for the authority.
     let stranger = tempfile::tempdir().unwrap();
     let other = thorp().home(stranger.path());
-    let other_ca = Ca::start(&other, stranger.path());
-    let theirs = other_ca.token("bert", &[]);
-    let (secrets, _) = ca.token("bert", &[]).split_once('@').map(own).unwrap();
-    let (_, address) = theirs.split_once('@').map(own).unwrap();
-    let said = join(&format!("{secrets}@{address}"), &path("bert"));
+    let _other_ca = Ca::start(&other, stranger.path());
+    let at = |authority: &str| Path::new(authority).join("authority.address");
+    let own = fs::read(at(&home.authority)).unwrap();
+    fs::copy(at(&other.authority), at(&home.authority)).unwrap();
+    let said = join(&ca.token("bert", &[]), &path("bert"));
+    fs::write(at(&home.authority), own).unwrap();
     assert_eq!(said.code, 4, "{}", said.out);
     assert!(said.err.contains("another village"), "{}", said.err);
 
@@ -222,10 +227,6 @@ fn a_node_makes_its_own_key_and_joins_once_with_a_token() {
     assert_eq!(ca.process.terminate(), 0);
 }
 
-fn own((first, second): (&str, &str)) -> (String, String) {
-    (first.to_owned(), second.to_owned())
-}
-
 /// A node renews its certificate by itself, and its edge outlives the first one.
 #[test]
 fn a_node_renews_itself_while_the_authority_is_there() {
@@ -238,7 +239,9 @@ fn a_node_renews_itself_while_the_authority_is_there() {
         life: Some(Duration::from_secs(18)),
         ..Grant::new(NodeRole::Member, "anna")
     };
-    let token = authority.invite(&grant, Duration::from_secs(60)).unwrap();
+    let token = authority
+        .invite(&grant, Duration::from_secs(60), &[])
+        .unwrap();
     assert_eq!(join(&token.to_string(), &path("anna")).code, 0);
     let config = JoinConfig::new(&home.via).identity(dir.path().join("anna"));
     let anna = Member::join(config.join_timeout(PATIENCE)).unwrap();

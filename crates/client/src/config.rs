@@ -1,6 +1,6 @@
 //! How a program joins, and how its transactions behave.
 
-use crate::SiteOfMembers;
+use crate::{Given, JoinError, SiteOfMembers, Whereabouts};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use thorp_model::limits::MEMBER_CACHE_BYTES;
@@ -49,6 +49,30 @@ impl JoinConfig {
     /// Joins at a site without a server of its own: its members carry the redirector (rule 13).
     pub fn among(site: SiteOfMembers) -> Self {
         Self::at(Vec::new()).or_among(site)
+    }
+
+    /// Joins as the command `thorp` does: the variables `THORP_VIA` and `THORP_IDENTITY` go before the context that
+    /// `THORP_CONTEXT` names, and that goes before the user's current [context](crate::Context).
+    ///
+    /// ```no_run
+    /// use thorp_client::{JoinConfig, Member};
+    ///
+    /// // In a shell, `thorp dev` runs.
+    /// let member = Member::join(JoinConfig::from_env()?)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`JoinError::Context`]: nothing says where to join, or as whom, or a context is not as it should be.
+    pub fn from_env() -> Result<Self, JoinError> {
+        let found = Whereabouts::find(Given::default()).map_err(JoinError::Context)?;
+        Ok(Self::found(found))
+    }
+
+    /// Joins where flags, variables or a context have said.
+    pub fn found(found: Whereabouts) -> Self {
+        Self::at(vec![found.via]).identity(found.identity)
     }
 
     fn at(parents: Vec<Vec<String>>) -> Self {

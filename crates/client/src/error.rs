@@ -311,6 +311,8 @@ pub enum JoinError {
     },
     /// A limit of the configuration that cannot be right.
     Limit(String),
+    /// Where to join, or as whom: a [`Context`](crate::Context) that is not as it should be, or the lack of any.
+    Context(crate::ContextError),
     /// The system refused a thread or a timer.
     System(std::io::Error),
 }
@@ -320,6 +322,7 @@ impl fmt::Display for JoinError {
         match self {
             JoinError::Address(words) | JoinError::Limit(words) => write!(f, "{words}"),
             JoinError::Identity(error) => write!(f, "{error}"),
+            JoinError::Context(error) => write!(f, "{error}"),
             JoinError::NoMember(found) => write!(
                 f,
                 "the identity that was given is that of {found}, and a program needs a member's: `thorp invite NAME --out \
@@ -351,6 +354,7 @@ impl std::error::Error for JoinError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             JoinError::Identity(error) => Some(error),
+            JoinError::Context(error) => Some(error),
             JoinError::System(error) | JoinError::Trace { error, .. } => Some(error),
             JoinError::Listen { error, .. } => Some(error),
             JoinError::Address(_)

@@ -56,7 +56,7 @@ impl Collector for Reading {
             healthy,
         )?;
         let notes = status.notes.iter();
-        let notes = notes.map(|(note, count)| (vec![("note", (*note).to_owned())], *count));
+        let notes = notes.map(|(note, count)| (vec![("note", note.clone())], *count));
         counters(to, "notes", "Branches of the protocol's rules taken", notes)?;
         let sizes = status.sizes.iter();
         let sizes = sizes.map(|(table, size)| (vec![("table", (*table).to_owned())], *size as f64));

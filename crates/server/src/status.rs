@@ -39,8 +39,8 @@ pub struct Status {
     pub children: Vec<ChildStatus>,
     /// Where pages came from.
     pub pages: HitCounts,
-    /// How often each branch of a rule was taken.
-    pub notes: BTreeMap<&'static str, u64>,
+    /// How often each branch of a rule was taken, by its name in snake case.
+    pub notes: BTreeMap<String, u64>,
     /// The sizes of the state machine's tables.
     pub sizes: BTreeMap<&'static str, u64>,
     /// Bytes and frames to and from parents since the start.
@@ -315,6 +315,7 @@ impl Nameplate {
     /// Everything that a driver's handle knows.
     pub(crate) fn status<C: StateMachine>(&self, handle: &Handle<C>) -> Status {
         let totals = handle.totals();
+        let notes = handle.notes();
         Status {
             role: self.role,
             name: self.name.clone(),
@@ -328,7 +329,10 @@ impl Nameplate {
             parents: parents(handle),
             children: Vec::new(),
             pages: HitCounts::of(handle),
-            notes: handle.notes().all().map(|(n, c)| (n.name(), c)).collect(),
+            notes: notes
+                .all()
+                .map(|(n, c)| (snake_case(n.name()), c))
+                .collect(),
             sizes: BTreeMap::new(),
             up: totals.up.into(),
             down: totals.down.into(),
@@ -457,6 +461,18 @@ impl Patience {
             known.insert(child.edge, lagging);
         }
     }
+}
+
+/// `AcceptedOnPageGrounds` as `accepted_on_page_grounds`.
+fn snake_case(name: &str) -> String {
+    let mut snake = String::new();
+    for letter in name.chars() {
+        if letter.is_uppercase() && !snake.is_empty() {
+            snake.push('_');
+        }
+        snake.extend(letter.to_lowercase());
+    }
+    snake
 }
 
 impl HitCounts {

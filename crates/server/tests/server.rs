@@ -73,7 +73,7 @@ async fn a_site_serves_from_memory_and_its_status_tells_so() {
         status["pages"]["from_memory"].as_u64().unwrap() > 0,
         "{text}"
     );
-    assert!(status["notes"]["UpdateDelivered"].as_u64().unwrap() > 0);
+    assert!(status["notes"]["update_delivered"].as_u64().unwrap() > 0);
     assert_eq!(status["homes"][0]["name"], "alps");
     assert_eq!(status["homes"][0]["connected"], true);
     assert_eq!(status["parents"][0]["connected"], true);
@@ -137,7 +137,7 @@ async fn two_sites_below_one_home_both_serve() {
 
     // To the home they are two children, and neither has come again.
     let status = home.control.status().await;
-    assert_eq!(status.notes.get("CameAgain").copied().unwrap_or(0), 0);
+    assert_eq!(status.notes.get("came_again").copied().unwrap_or(0), 0);
     let mut children: Vec<_> = status.children.iter().map(|child| &*child.name).collect();
     children.sort_unstable();
     assert_eq!(children, ["ridge", "valley"]);
@@ -159,7 +159,7 @@ async fn metrics_are_what_prometheus_reads() {
     assert_eq!(code, 200);
     for line in [
         "# TYPE thorp_notes counter",
-        "thorp_notes_total{note=\"StreamBegan\"}",
+        "thorp_notes_total{note=\"stream_began\"}",
         "thorp_healthy 1.0",
         "thorp_room 1.0",
         "thorp_store_limit_bytes 1073741824.0",

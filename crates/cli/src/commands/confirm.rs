@@ -15,7 +15,7 @@ use thorp_store::{OpenError, Opening, Options as StoreOptions, Store};
 #[derive(Args, Debug)]
 #[command(after_help = HELP)]
 pub(crate) struct Options {
-    /// The name of a home that runs (with --via); or the directory of one that does not, as ./alps
+    /// The name of a home that runs (reached as --via says); or the directory of one that does not, as ./alps
     #[arg(value_name = "HOME")]
     what: String,
     /// It is a copy for a test: it gets a key of its own, and proves nothing to the original
@@ -49,7 +49,7 @@ impl Options {
     /// A name with a slash is a directory. Without a slash it is one only if it is there, and nobody said where to join.
     fn place(&self) -> Place {
         let dir = PathBuf::from(&self.what);
-        let is_dir = self.what.contains('/') || self.via.via.is_empty() && dir.is_dir();
+        let is_dir = self.what.contains('/') || !self.via.is_said() && dir.is_dir();
         match is_dir {
             true => Place::Stopped(dir),
             false => Place::Running,

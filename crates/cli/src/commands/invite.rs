@@ -1,12 +1,15 @@
 //! `thorp invite`: a certificate for another node.
 
-use super::say;
+use super::home::DEFAULT_DIR;
+use super::{context, say, say_json};
 use crate::failure::{Code, Failure};
 use clap::Args;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use thorp_client::Context;
 use thorp_net::{
-    CertificateAuthority, Grant, Identity, IdentityError, NodeRole, may_hold_identity, site_dir,
+    Address, CertificateAuthority, Grant, Identity, IdentityError, NodeRole, may_hold_identity,
+    site_dir,
 };
 
 /// What `thorp invite` is told.
@@ -27,9 +30,22 @@ pub(crate) struct Options {
     /// For a member that may carry its site's redirector: makes a second certificate, of role site, in DIR/site
     #[arg(long)]
     with_site: bool,
-    /// The directory of the authority, or of the home that made the village
-    #[arg(long, value_name = "DIR", default_value = super::home::DEFAULT_DIR)]
-    dir: PathBuf,
+    /// The directory of the authority, or of the home that made the village [default: thorp-home, or that of the current
+    /// context]
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Where the node is to join, for the token: a site or home [default: where the current context joins, if the authority
+    /// is that of its village]
+    #[arg(
+        long,
+        value_name = "ADDR",
+        value_delimiter = ',',
+        conflicts_with = "out"
+    )]
+    via: Vec<Address>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// Prints what to do with the directory.
@@ -46,25 +62,78 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         with_site: options.with_site,
         ..Grant::new(options.role, &*options.name)
     };
-    let authority = CertificateAuthority::open(CertificateAuthority::find(&options.dir));
+    let context = context::current();
+    let dir = options.authority_dir(context.as_ref());
     let Some(out) = &options.out else {
-        let life = Duration::from_secs(u64::from(options.hours) * 60 * 60);
-        let token = authority.and_then(|authority| authority.invite(&grant, life));
-        let token = token.map_err(|error| failed(&error, &grant, Path::new("")))?;
-        say(&format!(
-            "{} {} joins with this, once and within {}, while `thorp ca serve` runs:",
-            grant.role,
-            grant.name,
-            hours(options.hours)
-        ))?;
-        return say(&format!(
-            "  thorp join {token} --out {}-identity",
-            grant.name
-        ));
+        return token(options, &grant, &dir, context);
     };
-    let issued = authority.and_then(|authority| authority.issue(&grant, out));
+    let issued =
+        CertificateAuthority::open(&dir).and_then(|authority| authority.issue(&grant, out));
     let identity = issued.map_err(|error| failed(&error, &grant, out))?;
-    say_how(&identity, out, options.with_site)
+    match options.json {
+        true => say_json(&serde_json::json!({
+            "name": identity.name(),
+            "role": identity.role().as_str(),
+            "village": identity.village(),
+            "identity": out.display().to_string(),
+        })),
+        false => say_how(&identity, out, options.with_site),
+    }
+}
+
+/// Makes a token, and says what to do with it.
+fn token(
+    options: &Options,
+    grant: &Grant,
+    dir: &Path,
+    context: Option<Context>,
+) -> Result<(), Failure> {
+    let failed = |error: IdentityError| failed(&error, grant, Path::new(""));
+    let authority = CertificateAuthority::open(dir).map_err(failed)?;
+    let same = context.filter(|context| context.village == authority.village());
+    let join = match options.via.is_empty() {
+        false => options.via.clone(),
+        // What is in a file of this user is an address, or else the token does without.
+        true => same.map_or_else(Vec::new, |context| {
+            context.join.iter().flat_map(|one| one.parse()).collect()
+        }),
+    };
+    let life = Duration::from_secs(u64::from(options.hours) * 60 * 60);
+    let token = authority.invite(grant, life, &join).map_err(failed)?;
+    if options.json {
+        return say_json(&serde_json::json!({
+            "name": grant.name,
+            "role": grant.role.as_str(),
+            "village": authority.village(),
+            "token": token.to_string(),
+            "hours": options.hours,
+        }));
+    }
+    say(&format!(
+        "{} {} joins with this, once and within {}, while `thorp ca serve` (or `thorp dev`) runs:",
+        grant.role,
+        grant.name,
+        hours(options.hours)
+    ))?;
+    let how = match grant.role {
+        NodeRole::Site | NodeRole::Home => format!(" --out {}-identity", grant.name),
+        _ if join.is_empty() => " --via SITE_OR_HOME".to_owned(),
+        _ => String::new(),
+    };
+    say(&format!("  thorp join {token}{how}"))
+}
+
+impl Options {
+    /// The authority that is named, or lies in this directory, or is that of the current context.
+    fn authority_dir(&self, context: Option<&Context>) -> PathBuf {
+        let here = CertificateAuthority::find(DEFAULT_DIR);
+        let own = context.and_then(|context| context.authority.clone());
+        match (&self.dir, own) {
+            (Some(dir), _) => CertificateAuthority::find(dir),
+            (None, Some(own)) if !CertificateAuthority::is_in(&here) => own,
+            (None, _) => here,
+        }
+    }
 }
 
 fn hours(count: u32) -> String {
@@ -132,7 +201,7 @@ fn advice(error: &IdentityError, grant: &Grant, out: &Path) -> &'static str {
             EMPTY
         }
         _ => {
-            "give the authority's directory with --dir, or that of the home that was started first: its first start makes the authority"
+            "give the authority's directory with --dir, or that of the home that was started first: its first start makes the authority; `thorp dev` makes one, too"
         }
     }
 }
@@ -146,4 +215,8 @@ and named there with --identity (or THORP_IDENTITY). Without --out it prints a t
 that has a certificate may join, with that name and in that role. A site needs --role site, a further home
 --role home. A name has one role for ever: the authority keeps a list of what it issued. Doing it again
 for the same name and the same directory renews the certificate in the last third of its life, and else
-changes nothing.";
+changes nothing.
+
+  thorp invite anna                                    # a token, where `thorp dev` or `thorp ca serve` runs
+  thorp invite office --role site --dir alps --out office
+  thorp invite olga --role operator --dir alps --out olga";

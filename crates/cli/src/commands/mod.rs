@@ -4,6 +4,8 @@ pub(crate) mod audit;
 pub(crate) mod ca;
 pub(crate) mod check;
 pub(crate) mod confirm;
+pub(crate) mod context;
+pub(crate) mod dev;
 pub(crate) mod doubt;
 pub(crate) mod get;
 pub(crate) mod group;

@@ -1,6 +1,6 @@
 //! `thorp status`: how a node is, as it tells over HTTP.
 
-use super::{say, say_json};
+use super::{context, say, say_json};
 use crate::demo::Link;
 use crate::failure::{Code, Failure};
 use crate::http;
@@ -16,13 +16,13 @@ use thorp_server::{HOME_HTTP_PORT, SITE_HTTP_PORT};
 #[derive(Args, Debug)]
 #[command(after_help = HELP)]
 pub(crate) struct Options {
-    /// Its --http address, HOST:PORT [default: the home and the site of this machine, whichever there is]
+    /// Its --http address, HOST:PORT [default: those of the current context, or the home and the site of this machine]
     #[arg(env = "THORP_HTTP", value_name = "ADDR")]
     node: Option<String>,
     /// An operator's certificate and key: asks by TLS a node that answers operators only, and shows process ids in the JSON
     #[arg(long, value_name = "DIR")]
     identity: Option<PathBuf>,
-    /// Print its own JSON
+    /// Print its own JSON; without an address, {"nodes": [...]}
     #[arg(long)]
     json: bool,
     /// How long to wait for an answer, in seconds
@@ -160,24 +160,44 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         None => http::get(node, PATH, timeout),
     };
     if let Some(node) = &options.node {
-        return tell(&ask(node)?, options);
+        let body = ask(node)?;
+        if options.json {
+            say_json(&raw(&body)?)?;
+        }
+        return tell(&body, options);
     }
-    let mut end = None;
-    for port in [HOME_HTTP_PORT, SITE_HTTP_PORT] {
-        let node = format!("127.0.0.1:{port}");
-        let told = match ask(&node) {
-            Ok(body) => tell(&body, options),
-            Err(_) if !http::is_taken(&node) => continue,
+    let nodes = nodes_here();
+    let (mut end, mut bodies) = (None, Vec::new());
+    for node in &nodes {
+        let told = match ask(node) {
+            Ok(body) => {
+                bodies.push(raw(&body)?);
+                tell(&body, options)
+            }
+            Err(_) if !http::is_taken(node) => continue,
             // Somebody has the port and says nothing: one that hangs is the last to be left out.
             Err(failure) => {
                 let _ = crate::text::note(&failure.to_string());
                 Err(failure)
             }
         };
-        // Both are shown, also if one is not well.
+        // All are shown, also if one is not well.
         end = Some(end.unwrap_or(Ok(())).and(told));
     }
-    end.unwrap_or_else(|| Err(nobody_here()))
+    if options.json && end.is_some() {
+        say_json(&serde_json::json!({ "nodes": bodies }))?;
+    }
+    end.unwrap_or_else(|| Err(nobody_here(&nodes)))
+}
+
+/// Those of the context that counts, or else where a home and a site of this machine serve their status if nobody says
+/// otherwise.
+fn nodes_here() -> Vec<String> {
+    let own = context::current().map(|context| context.status);
+    own.filter(|nodes| !nodes.is_empty()).unwrap_or_else(|| {
+        let ports = [HOME_HTTP_PORT, SITE_HTTP_PORT];
+        ports.map(|port| format!("127.0.0.1:{port}")).to_vec()
+    })
 }
 
 impl Options {
@@ -195,10 +215,8 @@ fn operators_only(node: &str) -> Failure {
     Failure::new(format!("{node} answers operators only"), todo).with(Code::Usage)
 }
 
-fn nobody_here() -> Failure {
-    let what = format!(
-        "no home and no site of this machine answers on 127.0.0.1:{HOME_HTTP_PORT} or 127.0.0.1:{SITE_HTTP_PORT}"
-    );
+fn nobody_here(nodes: &[String]) -> Failure {
+    let what = format!("no home and no site answers on {}", nodes.join(" or "));
     let todo =
         "start one, or give the address that it printed when it started: `thorp status ADDR`";
     Failure::new(what, todo).with(Code::Unreachable)
@@ -206,10 +224,7 @@ fn nobody_here() -> Failure {
 
 fn tell(body: &str, options: &Options) -> Result<(), Failure> {
     let status = parse(body)?;
-    if options.json {
-        let raw: serde_json::Value = serde_json::from_str(body).map_err(|e| not_a_node(&e))?;
-        say_json(&raw)?;
-    } else {
+    if !options.json {
         show(&status)?;
     }
     if status.health.ok {
@@ -221,6 +236,10 @@ fn tell(body: &str, options: &Options) -> Result<(), Failure> {
         status.health.reasons.join("; ")
     );
     Err(Failure::new(what, "mend that; its log tells more").with(Code::Wrong))
+}
+
+fn raw(body: &str) -> Result<serde_json::Value, Failure> {
+    serde_json::from_str(body).map_err(|error| not_a_node(&error))
 }
 
 /// What has crossed a node's edges to its children so far.

@@ -293,22 +293,41 @@ impl CertificateAuthority {
         files::write_address(&self.dir, address)
     }
 
-    /// A token with which a node joins, once, at the [address](CertificateAuthority::address) of the authority's process.
+    /// The name of the home that is in the register first: the one that made the village, or was let in first.
+    ///
+    /// # Errors
+    ///
+    /// [`IdentityError`]: the register cannot be read.
+    pub fn first_home(&self) -> Result<Option<String>, IdentityError> {
+        let register = Register::open(&self.dir)?;
+        let mut entries = register.entries().iter().map(|entry| &entry.subject);
+        let first = entries.find(|subject| subject.role() == NodeRole::Home);
+        Ok(first.map(|subject| subject.name().to_owned()))
+    }
+
+    /// A token with which a node joins, once, at the [address](CertificateAuthority::address) of the authority's process. It
+    /// also says at which addresses the village can be joined then.
     ///
     /// # Errors
     ///
     /// [`IdentityError`]; among others if the name belongs to another role, or if nobody knows where the process is.
-    pub fn invite(&self, grant: &Grant, life: Duration) -> Result<JoinToken, IdentityError> {
+    pub fn invite(
+        &self,
+        grant: &Grant,
+        life: Duration,
+        join: &[Address],
+    ) -> Result<JoinToken, IdentityError> {
         let address = self.address()?.ok_or(IdentityError::Token {
             why: "the authority's process has not run here: start `thorp ca serve`",
         })?;
         let subject = subject(grant.role, &grant.name)?;
+        let home = self.first_home()?.unwrap_or_default();
         let register = Register::open(&self.dir)?;
         self.check_is_here()?;
         register.check(&subject, grant.with_site, None)?;
         let fingerprint = fingerprint_of(&self.authority.certificate());
         let fingerprint = fingerprint.map_err(IdentityError::crypto)?;
-        let token = JoinToken::new(address, fingerprint, life)?;
+        let token = JoinToken::new((address, fingerprint), life, (home, join.to_vec()))?;
         Tokens::load(&self.dir)?.add(Given {
             digest: tokens::digest(&token.secret)?,
             expires: token.expires,

@@ -9,10 +9,13 @@ use super::IdentityError;
 use super::certified::{CertifiedName, NodeRole, hexadecimal};
 use super::files;
 use super::validity;
-use crate::{Address, crypto};
+use crate::{ADDRESSES_MAX, Address, crypto};
 
-/// What somebody gives to a node that is to join: where the authority's process is, how to know it, and a secret that works
-/// once, until it expires.
+/// What somebody gives to a node that is to join: where the authority's process is, how to know it, a secret that works
+/// once, until it expires, and where the village can be joined then.
+///
+/// As text it is one word, `thorp2-SECRET-FINGERPRINT-EXPIRES-CHECK-HOME@AUTHORITY,JOIN,JOIN`. CHECK is the beginning of a
+/// digest of all else: a token that was cut short or misspelt is none.
 #[derive(Clone, PartialEq, Eq)]
 pub struct JoinToken {
     pub(crate) address: Address,
@@ -21,11 +24,20 @@ pub struct JoinToken {
     pub(crate) secret: String,
     /// From the Unix epoch.
     pub(crate) expires: Duration,
+    /// The first home of the village; empty if there is none yet.
+    home: String,
+    /// A site, or sites that take each other's place, or a home.
+    join: Vec<Address>,
 }
 
 /// A text that is no token.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NotAToken;
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotAToken {
+    /// It is something else.
+    Other,
+    /// It began as one: it was cut short or changed.
+    Incomplete,
+}
 
 /// The tokens that an authority has given out, as its directory has them: no secret is among them. Used under the
 /// register's lock.
@@ -51,17 +63,79 @@ pub(crate) struct Given {
 
 impl JoinToken {
     pub(crate) fn new(
-        address: Address,
-        fingerprint: String,
+        (address, fingerprint): (Address, String),
         life: Duration,
+        (home, join): (String, Vec<Address>),
     ) -> Result<Self, IdentityError> {
+        let splits = |address: &Address| {
+            let is_split_at = |c: char| c == ',' || c.is_whitespace() || c.is_control();
+            address.to_string().contains(is_split_at)
+        };
+        if splits(&address) || join.iter().any(splits) {
+            return Err(IdentityError::Token {
+                why: "no address with a comma or a blank fits into a token",
+            });
+        }
         let mut secret = [0; SECRET_BYTES];
         crypto::random(&mut secret).map_err(IdentityError::crypto)?;
         Ok(Self {
             address,
             fingerprint,
             secret: hexadecimal(&secret),
-            expires: validity::now() + life,
+            expires: Duration::from_secs((validity::now() + life).as_secs()),
+            home,
+            join,
+        })
+    }
+
+    /// The name of the village's first home, if there was one when the token was made.
+    pub fn home(&self) -> Option<&str> {
+        Some(&*self.home).filter(|home| !home.is_empty())
+    }
+
+    /// Where the village can be joined: the addresses of a site or home. Whoever made the token may have named none.
+    pub fn join(&self) -> &[Address] {
+        &self.join
+    }
+
+    /// Whether it works no longer, by this machine's clock.
+    pub fn has_expired(&self) -> bool {
+        self.expires < validity::now()
+    }
+
+    /// Its parts but the check, in order: what comes before it, and what comes after.
+    fn parts(&self) -> (String, String) {
+        let expires = self.expires.as_secs();
+        let before = format!("{}-{}-{expires}", self.secret, self.fingerprint);
+        let addresses = std::iter::once(&self.address).chain(&self.join);
+        let addresses: Vec<String> = addresses.map(ToString::to_string).collect();
+        (before, format!("{}@{}", self.home, addresses.join(",")))
+    }
+
+    fn check(before: &str, after: &str) -> Option<String> {
+        let digest = crypto::digest(format!("{before}-{after}").as_bytes())?;
+        hexadecimal(&digest).get(..CHECK_DIGITS).map(str::to_owned)
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let (secrets, addresses) = text.split_once('@')?;
+        let mut parts = secrets.splitn(5, '-');
+        let mut next = || parts.next();
+        let (secret, fingerprint, expires, check, home) =
+            (next()?, next()?, next()?, next()?, next()?);
+        let is_good = |part: &str| part.len() >= 32 && part.bytes().all(|b| b.is_ascii_hexdigit());
+        let before = format!("{secret}-{fingerprint}-{expires}");
+        let is_whole = Self::check(&before, &format!("{home}@{addresses}"))? == check;
+        (is_whole && is_good(secret) && is_good(fingerprint)).then_some(())?;
+        let addresses: Result<Vec<Address>, _> = addresses.split(',').map(str::parse).collect();
+        let mut addresses = addresses.ok()?.into_iter();
+        Some(Self {
+            address: addresses.next()?,
+            fingerprint: fingerprint.to_owned(),
+            secret: secret.to_owned(),
+            expires: Duration::from_secs(expires.parse().ok()?),
+            home: home.to_owned(),
+            join: addresses.take(ADDRESSES_MAX).collect(),
         })
     }
 }
@@ -70,33 +144,16 @@ impl FromStr for JoinToken {
     type Err = NotAToken;
 
     fn from_str(text: &str) -> Result<Self, NotAToken> {
-        let read = |text: &str| {
-            let (secrets, address) = text.trim().strip_prefix(PREFIX)?.split_once('@')?;
-            let mut parts = secrets.split('-');
-            let (secret, fingerprint) = (parts.next()?, parts.next()?);
-            let expires = parts.next()?.parse().ok()?;
-            let is_good =
-                |part: &str| part.len() >= 32 && part.bytes().all(|b| b.is_ascii_hexdigit());
-            (parts.next().is_none() && is_good(secret) && is_good(fingerprint)).then_some(())?;
-            Some(Self {
-                address: address.parse().ok()?,
-                fingerprint: fingerprint.to_owned(),
-                secret: secret.to_owned(),
-                expires: Duration::from_secs(expires),
-            })
-        };
-        read(text).ok_or(NotAToken)
+        let rest = text.trim().strip_prefix(PREFIX).ok_or(NotAToken::Other)?;
+        Self::read(rest).ok_or(NotAToken::Incomplete)
     }
 }
 
 impl fmt::Display for JoinToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let expires = self.expires.as_secs();
-        write!(
-            f,
-            "{PREFIX}{}-{}-{expires}@{}",
-            self.secret, self.fingerprint, self.address
-        )
+        let (before, after) = self.parts();
+        let check = Self::check(&before, &after).ok_or(fmt::Error)?;
+        write!(f, "{PREFIX}{before}-{check}-{after}")
     }
 }
 
@@ -111,9 +168,14 @@ impl fmt::Debug for JoinToken {
 
 impl fmt::Display for NotAToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            "that is no token: give all of what `thorp invite NAME` has printed, in one word",
-        )
+        f.write_str(match self {
+            Self::Other => {
+                "that is no token: give what `thorp invite NAME` has printed, in one word"
+            }
+            Self::Incomplete => {
+                "the token is not whole: it was cut short or changed; give all of what `thorp invite NAME` has printed, in one word"
+            }
+        })
     }
 }
 
@@ -240,7 +302,9 @@ pub(crate) fn digest(secret: &str) -> Result<String, IdentityError> {
     Ok(hexadecimal(&digest))
 }
 
-const PREFIX: &str = "thorp1-";
+const PREFIX: &str = "thorp2-";
+/// Hexadecimal digits.
+const CHECK_DIGITS: usize = 8;
 const SECRET_BYTES: usize = 16;
 /// In the authority's directory.
 const FILE: &str = "tokens";
@@ -256,21 +320,35 @@ mod tests {
     #[test]
     fn a_token_is_one_word() {
         let address: Address = "tcp://alps.example.org:7440".parse().unwrap();
-        let token = JoinToken::new(address, "ab".repeat(32), validity::DAY).unwrap();
+        let join = vec![address.clone(), "unix:/s-1.sock".parse().unwrap()];
+        let of = |join| {
+            let place = (address.clone(), "ab".repeat(32));
+            JoinToken::new(place, validity::DAY, ("alps-1".to_owned(), join))
+        };
+        let token = of(join).unwrap();
         let text = token.to_string();
         assert!(
             !text.contains(char::is_whitespace) && !format!("{token:?}").contains(&token.secret)
         );
         let read: JoinToken = text.parse().unwrap();
-        assert_eq!(read.to_string(), text);
-        for bad in [
-            "",
-            "thorp1-",
-            &text[..40],
-            &text.replace('-', " "),
-            &format!("x{text}"),
-        ] {
-            assert_eq!(bad.parse::<JoinToken>(), Err(NotAToken), "{bad}");
+        assert_eq!(read, token);
+        assert_eq!((read.home(), read.join().len()), (Some("alps-1"), 2));
+        assert!(!read.has_expired());
+        for other in ["", "thorp1-00", &format!("x{text}")] {
+            assert_eq!(other.parse::<JoinToken>(), Err(NotAToken::Other), "{other}");
+        }
+        for end in PREFIX.len()..text.len() {
+            let cut = &text[..end];
+            assert_eq!(
+                cut.parse::<JoinToken>(),
+                Err(NotAToken::Incomplete),
+                "{cut}"
+            );
+        }
+        let misspelt = text.replace("7440", "7441");
+        assert_eq!(misspelt.parse::<JoinToken>(), Err(NotAToken::Incomplete));
+        for bad in ["unix:/a,b.sock", "unix:/a b.sock"] {
+            assert!(of(vec![bad.parse().unwrap()]).is_err(), "{bad}");
         }
     }
 

@@ -44,6 +44,7 @@ impl Serve<'_> {
         {
             self.refuse_fetch(page, waiter, FetchRefusal::NoSuchSegment, outbox);
         } else if self.tables.pages.is_loaded(page) {
+            outbox.note(Note::ServedFromMemory);
             self.answer_fetch(page, waiter, outbox);
         } else if self.tables.pages.is_damaged(page) {
             self.refuse_fetch(page, waiter, FetchRefusal::Damaged, outbox);

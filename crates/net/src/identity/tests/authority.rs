@@ -313,7 +313,9 @@ fn a_node_that_renews_without_end_is_refused_and_others_are_not() {
         .set_address(&"127.0.0.1:7440".parse().unwrap())
         .unwrap();
     let grant = Grant::new(NodeRole::Member, "carl");
-    let token = authority.invite(&grant, Duration::from_secs(60)).unwrap();
+    let token = authority
+        .invite(&grant, Duration::from_secs(60), &[])
+        .unwrap();
     let key = rcgen::KeyPair::generate().unwrap();
     let key = rcgen::PublicKeyData::subject_public_key_info(&key);
     let joined = (0..20).filter(|_| authority.join(&token.secret, 0, &key).is_ok());

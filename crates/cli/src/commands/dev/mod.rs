@@ -1,0 +1,265 @@
+//! `thorp dev`: a village in one process.
+
+mod addresses;
+mod own_context;
+mod temporary;
+
+use super::node::{refused, shutdown};
+use super::{context, say, say_json};
+use crate::failure::{Code, Failure};
+use crate::text::absolute;
+use addresses::Addresses;
+use clap::Args;
+use own_context::OwnContext;
+use rustix::fs::Mode;
+use rustix::process::umask;
+use std::path::{Path, PathBuf};
+use temporary::Temporary;
+use thorp_client::Contexts;
+use thorp_net::{AuthorityServer, CertificateAuthority};
+use thorp_server::{
+    HomeConfigFile, HomeServer, LogConfig, ParentEntry, ServerError, SiteConfigFile, SiteServer,
+    init_logs,
+};
+use thorp_store::OpenError;
+use tokio::sync::watch;
+
+/// What `thorp dev` is told.
+#[derive(Args, Debug)]
+#[command(after_help = HELP)]
+pub(crate) struct Options {
+    /// Where it keeps everything; made if it is not there [default: thorp-dev]
+    #[arg(long, value_name = "DIR", conflicts_with = "temporary")]
+    dir: Option<PathBuf>,
+    /// Keep everything in a directory that goes at the end, and the context with it
+    #[arg(long)]
+    temporary: bool,
+    /// The name of the home, as in thorp://NAME/path, and of the context
+    #[arg(long, value_name = "NAME", default_value = "dev")]
+    name: String,
+    /// Tell in JSON what runs, once it does
+    #[arg(long)]
+    json: bool,
+    /// error, warn, info, debug or trace; single parts too: info,thorp_net=debug
+    #[arg(long, value_name = "LEVEL", default_value = "warn")]
+    log_level: String,
+    /// Shut down when standard input ends: for programs that start this one
+    #[arg(long, hide = true)]
+    until_stdin_closes: bool,
+}
+
+/// Runs until it is told to end.
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    if NAMES.contains(&&*options.name) {
+        let what = format!("a site or a member is called {} here", options.name);
+        return Err(Failure::new(what, "take another --name").with(Code::Usage));
+    }
+    let log = LogConfig {
+        level: options.log_level.clone(),
+        ..LogConfig::default()
+    };
+    init_logs(&log).map_err(|error| super::node::config_failure(&error))?;
+    // What a home writes is for its own user (threat 12).
+    umask(Mode::RWXG | Mode::RWXO);
+    let contexts = Contexts::of_user()?;
+    // Dropped, it is removed.
+    let temporary = match options.temporary {
+        true => Some(Temporary::make()?),
+        false => None,
+    };
+    let dir = match (&temporary, &options.dir) {
+        (Some(dir), _) => dir.path(),
+        (None, Some(dir)) => dir,
+        (None, None) => Path::new(DEFAULT_DIR),
+    };
+    let context = OwnContext::of(&contexts, &options.name, &absolute(dir));
+    context.check_free()?;
+    let ran = serve(options, dir, &context);
+    if options.temporary {
+        context.remove();
+    }
+    ran
+}
+
+/// Runs the village in a directory.
+fn serve(options: &Options, dir: &Path, context: &OwnContext<'_>) -> Result<(), Failure> {
+    let runtime = thorp_server::runtime()
+        .map_err(|error| Failure::new(format!("the system gives no runtime: {error}"), ""))?;
+    runtime.block_on(async {
+        let village = Village::start(&options.name, dir).await?;
+        let is_current = context.write(&village.authority_dir, &village.running)?;
+        village.tell(options, dir, is_current)?;
+        village.run(shutdown(options.until_stdin_closes)?).await;
+        Ok(())
+    })
+}
+
+/// A home, a site below it, and the authority's process.
+struct Village {
+    home: HomeServer,
+    site: SiteServer,
+    authority: AuthorityServer,
+    authority_dir: PathBuf,
+    running: Running,
+}
+
+/// Where a village is found.
+struct Running {
+    site: String,
+    home: String,
+    authority: String,
+    /// Of the home, and of the site.
+    status: Vec<String>,
+}
+
+impl Village {
+    /// The first time it makes everything. Afterwards it takes the same ports, unless somebody else has them.
+    async fn start(name: &str, dir: &Path) -> Result<Self, Failure> {
+        let before = Addresses::load(dir);
+        let config = HomeConfigFile {
+            name: Some(name.to_owned()),
+            data_dir: Some(dir.to_owned()),
+            listen: vec![before.home.free()],
+            http: Some(LOOPBACK_HTTP.into()),
+            ..HomeConfigFile::default()
+        };
+        let home = HomeServer::start(config).await;
+        let home = home.map_err(|error| failure(&error, dir))?;
+        let authority_dir = CertificateAuthority::find(dir);
+        let authority = CertificateAuthority::open(&authority_dir)
+            .map_err(|error| Failure::new(error.to_string(), OTHER_DIR))?;
+        let at = before.authority.free();
+        let authority = AuthorityServer::bind(authority, &at, None).await;
+        let authority = authority.map_err(|error| Failure::new(error.to_string(), OTHER_DIR))?;
+        let parent = ParentEntry {
+            name: Some(name.to_owned()),
+            addresses: home.addresses().to_vec(),
+            one_way_ms: 0,
+        };
+        let config = SiteConfigFile {
+            name: Some(SITE.to_owned()),
+            data_dir: Some(dir.join(SITE)),
+            authority_dir: Some(authority_dir.clone()),
+            listen: vec![before.site.free()],
+            http: Some(LOOPBACK_HTTP.into()),
+            parent: vec![parent],
+            ..SiteConfigFile::default()
+        };
+        let site = SiteServer::start(&config).await;
+        let site = site.map_err(|error| refused(&error))?;
+        let after = Addresses::of(home.addresses(), site.addresses(), authority.address());
+        after.save(dir)?;
+        let status = [home.http_address(), site.http_address()];
+        let running = Running {
+            site: after.site.to_string(),
+            home: after.home.to_string(),
+            authority: after.authority.to_string(),
+            status: status
+                .into_iter()
+                .flatten()
+                .map(|at| at.to_string())
+                .collect(),
+        };
+        Ok(Village {
+            home,
+            site,
+            authority,
+            authority_dir,
+            running,
+        })
+    }
+
+    fn tell(&self, options: &Options, dir: &Path, is_current: bool) -> Result<(), Failure> {
+        let (name, running) = (&options.name, &self.running);
+        if options.json {
+            return say_json(&serde_json::json!({
+                "name": name,
+                "dir": absolute(dir).display().to_string(),
+                "temporary": options.temporary,
+                "home": running.home,
+                "site": running.site,
+                "authority": running.authority,
+                "status": running.status,
+                "context": name,
+                "current": is_current,
+            }));
+        }
+        let goes = if options.temporary {
+            ", which goes at the end"
+        } else {
+            ""
+        };
+        say(&format!("a village runs in {}{goes}", dir.display()))?;
+        say(&format!("  home {name} at {}", running.home))?;
+        say(&format!("  site {SITE} at {}", running.site))?;
+        say(&format!("  authority at {}", running.authority))?;
+        say(&format!("  {}", context::told(name, is_current)))?;
+        for variable in ["THORP_VIA", "THORP_IDENTITY", "THORP_CONTEXT"] {
+            if std::env::var_os(variable).is_some_and(|value| !value.is_empty()) {
+                say(&format!(
+                    "  {variable} is set here, and goes before it: unset {variable}"
+                ))?;
+            }
+        }
+        say("  in another terminal:")?;
+        say(&format!("    thorp put thorp://{name}/notes --text hello"))?;
+        say(&format!("    thorp inspect thorp://{name}/notes --objects"))?;
+        say("    thorp invite NAME    # a token for somebody else: `thorp join TOKEN`")?;
+        say(&format!("ready, http {}", running.status.join(" ")))
+    }
+
+    /// The home ends last: what the others still send it is done.
+    async fn run(self, shutdown: impl Future<Output = ()>) {
+        let (first, last) = (watch::Sender::new(false), watch::Sender::new(false));
+        let others = async {
+            tokio::join!(
+                self.site.run(rung(&first)),
+                self.authority.run(rung(&first)),
+                async {
+                    shutdown.await;
+                    first.send_replace(true);
+                }
+            );
+            last.send_replace(true);
+        };
+        tokio::join!(self.home.run(rung(&last)), others);
+    }
+}
+
+async fn rung(bell: &watch::Sender<bool>) {
+    // The sender lives as long as whoever waits here.
+    let _ = bell.subscribe().wait_for(|rung| *rung).await;
+}
+
+fn failure(error: &ServerError, dir: &Path) -> Failure {
+    match error {
+        ServerError::Store(OpenError::InUse { .. }) => {
+            let what = format!("a village runs in {} already", dir.display());
+            let todo = "use that one: `thorp context ls` shows its context; another one needs a --dir and a --name of its own, or \
+                        --temporary and a --name";
+            Failure::new(what, todo)
+        }
+        ServerError::OtherHome { .. } => Failure::new(
+            error.to_string(),
+            "give the --name that it has, or another --dir",
+        ),
+        _ => refused(error),
+    }
+}
+
+const OTHER_DIR: &str = "give another --dir";
+const DEFAULT_DIR: &str = "thorp-dev";
+/// Any free port.
+const LOOPBACK_HTTP: ([u8; 4], u16) = ([127, 0, 0, 1], 0);
+const SITE: &str = "site";
+/// Nodes of a village that `thorp dev` runs, beside the home.
+const NAMES: [&str; 3] = [SITE, own_context::MEMBER, "local"];
+
+const HELP: &str = "\
+Runs a home, a site below it and the authority's process, on this machine only and on free ports. It makes
+the certificates that they need, and the context with which commands and programs join. Started again in the same
+directory, it has the same data, and the same ports if they are free. SIGTERM and SIGINT shut it down in order.
+
+  thorp dev                            # in ./thorp-dev
+  thorp dev --temporary                # nothing of it stays
+  thorp dev --name play --dir play     # another one beside it";

@@ -1,0 +1,327 @@
+//! `thorp dev` and contexts: a village in one process, and commands that find it without flags and variables.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests, although not by attribute"
+)]
+
+mod common;
+
+use common::thorp;
+use serde_json::Value;
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+use thorp_client::{Contexts, JoinConfig, Member, Whereabouts};
+use thorp_testing::{Process, Said, finish};
+
+/// A user with an empty directory, who works there.
+struct User {
+    dir: TempDir,
+}
+
+impl User {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("work")).unwrap();
+        User { dir }
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = thorp().command(arguments);
+        command
+            .env_remove("THORP_CONFIG")
+            .env("XDG_CONFIG_HOME", self.path("config"))
+            .env("TMPDIR", self.dir.path())
+            .current_dir(self.dir.path().join("work"));
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Said {
+        finish(self.command(arguments))
+    }
+
+    fn out(&self, arguments: &[&str]) -> String {
+        let said = self.run(arguments);
+        assert_eq!(said.code, 0, "{arguments:?}: {}", said.err);
+        said.out
+    }
+
+    fn json(&self, arguments: &[&str]) -> Value {
+        serde_json::from_str(&self.out(arguments)).unwrap()
+    }
+
+    /// A running `thorp dev`, and what it said.
+    fn dev(&self, flags: &[&str]) -> (Process, Vec<String>) {
+        let mut command = self.command(&["dev", "--until-stdin-closes"]);
+        command.args(flags);
+        let process = Process::start(command);
+        let (said, _) = process.ready();
+        (process, said)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.dir.path().join(name).display().to_string()
+    }
+
+    fn contexts(&self) -> Contexts {
+        Contexts::at(self.dir.path().join("config/thorp"))
+    }
+}
+
+/// The headline of the issue *A friendly Thorp*.
+#[test]
+fn the_first_object_takes_two_commands() {
+    let user = User::new();
+    let begin = Instant::now();
+    let (dev, _) = user.dev(&[]);
+    let put = user.out(&["put", "thorp://dev/notes", "--text", "hello"]);
+    let took = begin.elapsed();
+    // Past the harness, which keeps what a test prints.
+    let line = format!(
+        "thorp dev and thorp put: {:.2} s (target: 5 s)\n",
+        took.as_secs_f64()
+    );
+    std::io::stderr().write_all(line.as_bytes()).unwrap();
+    let object = put.trim();
+    assert!(object.starts_with("thorp://dev/notes#"), "{put}");
+    assert_eq!(user.out(&["get", object]), "hello");
+
+    let own = Path::new(&user.path("config/thorp/contexts/dev")).to_owned();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&own), 0o700);
+    assert_eq!(mode(&own.join("identity")), 0o700);
+    assert_eq!(mode(&own.join("identity/node.key")), 0o600);
+    // A home, and a site: each tells how it is.
+    let status = user.json(&["status", "--json"]);
+    let roles: Vec<_> = status["nodes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|node| &node["role"])
+        .collect();
+    assert_eq!(roles, ["home", "site"]);
+
+    // Killed and started again: the same objects, at the same place for those who kept the addresses.
+    let joins = user.contexts().get("dev").unwrap().join;
+    drop(dev);
+    let unreachable = user.run(&["get", object, "--timeout", "1"]);
+    assert_eq!(unreachable.code, 4, "{}", unreachable.err);
+    let (dev, _) = user.dev(&[]);
+    assert_eq!(user.out(&["get", object]), "hello");
+    assert_eq!(user.contexts().get("dev").unwrap().join, joins);
+    assert_eq!(dev.terminate(), 0);
+}
+
+#[test]
+fn somebody_else_joins_with_a_token_and_keeps_a_context() {
+    let (user, anna) = (User::new(), User::new());
+    let (_dev, _) = user.dev(&[]);
+    let object = user.out(&["put", "thorp://dev/notes", "--text", "hello"]);
+    let invitation = user.out(&["invite", "anna"]);
+    let token = invitation.split_whitespace().last().unwrap();
+
+    // A token that was cut short, and one that says nothing.
+    for bad in [&token[..token.len() - 3], "thorp2-", "hello"] {
+        let said = anna.run(&["join", bad]);
+        assert_eq!(said.code, 2, "{}", said.err);
+        assert!(said.err.contains("thorp invite NAME"), "{}", said.err);
+    }
+    assert!(anna.contexts().names().unwrap().is_empty());
+
+    let said = anna.out(&["join", token]);
+    assert!(said.contains("context dev is the current one"), "{said}");
+    assert_eq!(anna.out(&["get", object.trim()]), "hello");
+    // The same once more changes nothing.
+    let again = anna.json(&["join", token, "--json"]);
+    assert_eq!(
+        (&again["name"], &again["context"]),
+        (&"anna".into(), &"dev".into())
+    );
+    // A token of another village is not spent on a context that is there.
+    let other = User::new();
+    let (_other, _) = other.dev(&[]);
+    let invitation = other.out(&["invite", "anna"]);
+    let foreign = invitation.split_whitespace().last().unwrap();
+    let said = anna.run(&["join", foreign]);
+    assert_eq!(said.code, 1, "{}", said.out);
+    assert!(said.err.contains("--context"), "{}", said.err);
+    assert_eq!(anna.out(&["get", object.trim()]), "hello");
+    anna.out(&["join", foreign, "--context", "far"]);
+    assert_eq!(anna.contexts().names().unwrap(), ["dev", "far"]);
+    // The current one stays, and a flag goes before it.
+    let said = anna.run(&["get", object.trim(), "--context", "far"]);
+    assert_ne!(said.code, 0, "{}", said.out);
+    anna.out(&["context", "use", "far"]);
+    let ls = anna.json(&["context", "ls", "--json"]);
+    let current: Vec<_> = ls
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| &one["current"])
+        .collect();
+    assert_eq!(current, [false, true]);
+    assert_eq!(
+        anna.out(&["get", object.trim(), "--context", "dev"]),
+        "hello"
+    );
+
+    // What has expired says so, also where nobody is left who could.
+    let invitation = user.out(&["invite", "bert", "--hours", "1", "--json"]);
+    assert!(invitation.contains("\"token\""), "{invitation}");
+}
+
+#[test]
+fn what_is_temporary_leaves_nothing() {
+    let user = User::new();
+    let (dev, _) = user.dev(&["--temporary"]);
+    user.out(&["put", "thorp://dev/notes", "--text", "hello"]);
+    assert_eq!(user.contexts().current().unwrap().as_deref(), Some("dev"));
+    assert_eq!(dev.terminate(), 0);
+    assert!(user.contexts().names().unwrap().is_empty());
+    assert_eq!(user.contexts().current().unwrap(), None);
+    let left = || {
+        let held = fs::read_dir(user.dir.path()).unwrap();
+        let names = held.map(|held| held.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.starts_with("thorp-dev-")).count()
+    };
+    assert_eq!(left(), 0);
+    let said = user.run(&["ls"]);
+    assert_eq!(said.code, 2, "{}", said.err);
+    assert!(said.err.contains("thorp dev"), "{}", said.err);
+
+    // Killed: what it left is in nobody's way.
+    let (dev, _) = user.dev(&["--temporary"]);
+    drop(dev);
+    assert_eq!((left(), user.contexts().names().unwrap().len()), (1, 1));
+    let (dev, _) = user.dev(&["--temporary"]);
+    user.out(&["put", "thorp://dev/notes", "--text", "hello"]);
+    assert_eq!(left(), 1);
+    assert_eq!(dev.terminate(), 0);
+    assert_eq!((left(), user.contexts().names().unwrap().len()), (0, 0));
+}
+
+#[test]
+fn a_second_village_takes_nothing_from_the_first() {
+    let user = User::new();
+    let (_dev, _) = user.dev(&[]);
+    let object = user.out(&["put", "thorp://dev/notes", "--text", "hello"]);
+    let before = user.contexts().get("dev").unwrap();
+    for (flags, words) in [
+        (&[][..], "runs in thorp-dev already"),
+        (&["--dir", "other"], "there is a context dev"),
+        (&["--temporary"], "there is a context dev"),
+        (&["--name", "site", "--dir", "other"], "take another --name"),
+        (
+            &["--name", "x/y", "--dir", "other"],
+            "no name for a context",
+        ),
+    ] {
+        let said = user.run(&[&["dev"], flags].concat());
+        assert_ne!(said.code, 0, "{}", said.out);
+        assert!(said.err.contains(words), "{}", said.err);
+    }
+    assert!(!Path::new(&user.path("work/other")).exists());
+    assert_eq!(user.contexts().get("dev").unwrap(), before);
+    assert_eq!(user.out(&["get", object.trim()]), "hello");
+    let (play, said) = user.dev(&["--name", "play", "--dir", "play"]);
+    assert!(
+        said.iter()
+            .any(|line| line.contains("thorp context use play")),
+        "{said:?}"
+    );
+    let put = [
+        "put",
+        "thorp://play/notes",
+        "--text",
+        "2",
+        "--context",
+        "play",
+    ];
+    user.out(&put);
+    assert_eq!(play.terminate(), 0);
+    assert_eq!(user.out(&["get", object.trim()]), "hello");
+}
+
+/// A village whose directory was removed leaves a context that the next one replaces.
+#[test]
+fn a_context_of_a_village_that_is_gone_is_replaced() {
+    let user = User::new();
+    let (dev, _) = user.dev(&[]);
+    assert_eq!(dev.terminate(), 0);
+    fs::remove_dir_all(user.path("work/thorp-dev")).unwrap();
+    let before = user.contexts().get("dev").unwrap().village;
+    let (_dev, _) = user.dev(&["--dir", "elsewhere"]);
+    assert_ne!(user.contexts().get("dev").unwrap().village, before);
+    user.out(&["put", "thorp://dev/notes", "--text", "hello"]);
+}
+
+#[test]
+fn a_context_that_is_not_whole_says_what_to_do() {
+    let user = User::new();
+    let (_dev, _) = user.dev(&[]);
+    let said = user.run(&["context", "use", "bev"]);
+    assert_eq!(said.code, 2, "{}", said.out);
+    assert!(said.err.contains("there are: dev"), "{}", said.err);
+    let file = user.path("config/thorp/contexts/dev/context.toml");
+    let good = fs::read_to_string(&file).unwrap();
+    fs::write(&file, good.replace("village", "vilage")).unwrap();
+    let said = user.run(&["ls"]);
+    assert_eq!(said.code, 1, "{}", said.out);
+    assert!(
+        said.err.contains("`vilage`") && said.err.contains("`village`"),
+        "{}",
+        said.err
+    );
+    fs::write(&file, good).unwrap();
+    fs::rename(
+        user.path("config/thorp/contexts/dev/identity"),
+        user.path("config/thorp/contexts/dev/gone"),
+    )
+    .unwrap();
+    let said = user.run(&["ls"]);
+    assert_eq!(said.code, 1, "{}", said.out);
+    assert!(said.err.contains("thorp context rm dev"), "{}", said.err);
+    user.out(&["context", "rm", "dev"]);
+    assert!(!Path::new(&user.path("config/thorp/contexts/dev")).exists());
+    assert_eq!(user.run(&["context", "rm", "dev"]).code, 2);
+}
+
+/// A context made of what `thorp invite --out` made; and a program that joins by it.
+#[test]
+fn a_program_joins_as_the_command_does() {
+    let user = User::new();
+    let (_dev, _) = user.dev(&[]);
+    user.out(&["invite", "anna", "--out", "anna"]);
+    let via = &user.contexts().get("dev").unwrap().join[0];
+    let add = [
+        "context",
+        "add",
+        "as-anna",
+        "--via",
+        via,
+        "--identity",
+        "anna",
+    ];
+    user.out(&add);
+    assert_eq!(user.run(&add).code, 1);
+    let context = user.contexts().get("as-anna").unwrap();
+    let config = JoinConfig::found(Whereabouts {
+        via: context.join,
+        identity: context.identity,
+    });
+    let member = Member::join(config.join_timeout(Duration::from_secs(10))).unwrap();
+    member.open_or_create("thorp://dev/notes").unwrap();
+    assert!(
+        user.out(&["ls", "--context", "as-anna"])
+            .contains("thorp://dev/notes")
+    );
+    let removed = user.json(&["context", "rm", "as-anna", "--json"]);
+    assert_eq!(removed["removed"], "as-anna");
+    // The identity was not the context's own.
+    assert!(Path::new(&user.path("work/anna/node.key")).exists());
+}
