@@ -79,9 +79,14 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0  done
   1  it could not be done
-  2  wrong usage
+  2  wrong usage, also a malformed name
   3  a check found something wrong (check, demo, damaged data)
-  4  no home or site answered
+  4  a home or a site was not reached
+  5  what was named is not there
+  6  refused after all retries: others were busy there
+  7  the outcome is unknown: it may have been done
+  8  no right to do it
+  9  a home has gone back in time
 
 Environment:
   THORP_CONTEXT   the context to use, for --context

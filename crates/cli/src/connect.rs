@@ -5,8 +5,8 @@ use clap::Args;
 use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
-use std::time::Duration;
-use thorp_client::{COMMIT_TIMEOUT, Given, JoinConfig, Member, Session, Whereabouts};
+use std::time::{Duration, Instant};
+use thorp_client::{Given, JoinConfig, LEAVE_TIMEOUT, Member, Session, Whereabouts};
 
 /// Where to join, and as whom. A flag goes before a variable, and a variable goes before the current context.
 #[derive(Args, Clone, Debug)]
@@ -20,7 +20,7 @@ pub(crate) struct Via {
     /// The context that says both, in place of the current one [env: THORP_CONTEXT]
     #[arg(long, value_name = "NAME", global = true)]
     pub(crate) context: Option<String>,
-    /// How long to wait for an answer, in seconds; for a commit's, at least 30
+    /// How long the command may take, in seconds; of one that goes on for long (watch, ifc), how long each answer may
     #[arg(long, value_name = "SECONDS", default_value_t = 10, global = true)]
     pub(crate) timeout: u64,
     /// Write a line for each page that is used, for `thorp plan replay`; several commands may write to one file
@@ -29,14 +29,25 @@ pub(crate) struct Via {
 }
 
 impl Via {
-    /// Joins. A command needs little memory for pages.
+    /// Joins for a command that has one deadline for all: joining, reading, and the outcome of a commit.
     pub(crate) fn join(&self) -> Result<Member, Failure> {
+        self.join_in(Session::new().deadline(Instant::now() + self.patience()))
+    }
+
+    /// Joins for a command that goes on for as long as it has something to do, and waits so long for each answer.
+    pub(crate) fn join_for_long(&self) -> Result<Member, Failure> {
+        self.join_in(Session::new())
+    }
+
+    fn patience(&self) -> Duration {
+        Duration::from_secs(self.timeout.clamp(1, TIMEOUT_MAX))
+    }
+
+    /// A command needs little memory for pages.
+    fn join_in(&self, session: Session) -> Result<Member, Failure> {
         let found = Whereabouts::find(self.given())?;
-        let timeout = Duration::from_secs(self.timeout.max(1));
-        // A commit is sent only to who answered before; then giving up early would leave it open whether it was done.
-        let session = Session::new()
-            .fetch_timeout(timeout)
-            .commit_timeout(timeout.max(COMMIT_TIMEOUT));
+        let timeout = self.patience();
+        let session = session.fetch_timeout(timeout).commit_timeout(timeout);
         let waiting = Waiting::tell(&found.via.join(" and "), timeout);
         let config = JoinConfig::found(found);
         let config = match &self.record_trace {
@@ -47,6 +58,7 @@ impl Via {
             .name(format!("thorp-{}", std::process::id()))
             .cache_bytes(CACHE_BYTES)
             .join_timeout(timeout)
+            .leave_timeout(timeout.min(LEAVE_TIMEOUT))
             .session(session);
         let member = Member::join(config)?;
         drop(waiting);
@@ -93,6 +105,8 @@ impl Waiting {
 const TOLD_AFTER: Duration = Duration::from_secs(1);
 
 const CACHE_BYTES: usize = 32 << 20;
+/// A year: the clock does not reach for ever.
+const TIMEOUT_MAX: u64 = 365 * 24 * 60 * 60;
 
 #[cfg(test)]
 mod tests {

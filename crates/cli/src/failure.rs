@@ -22,8 +22,18 @@ pub(crate) enum Code {
     Usage = 2,
     /// What was checked is not as it should be.
     Wrong = 3,
-    /// Nobody answered.
+    /// A home or a site was not reached.
     Unreachable = 4,
+    /// What was named is not there.
+    NotThere = 5,
+    /// Refused after all retries: others were busy there.
+    Refused = 6,
+    /// It may have been done.
+    OutcomeUnknown = 7,
+    /// The node may not do that.
+    NoRight = 8,
+    /// A home has gone back in time.
+    WentBack = 9,
 }
 
 impl Failure {
@@ -77,57 +87,35 @@ impl fmt::Display for Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        let failure = Failure::new(error.to_string(), advice(error.kind()));
-        match error.kind() {
-            ErrorKind::HomeUnreachable => failure.with(Code::Unreachable),
-            ErrorKind::DataDamaged => failure.with(Code::Wrong),
-            _ => failure,
-        }
+        Failure::new(error.to_string(), error.advice()).with(Code::of(error.kind()))
     }
 }
 
-fn advice(kind: ErrorKind) -> &'static str {
-    match kind {
-        ErrorKind::Conflict | ErrorKind::Busy { .. } => "others were busy there: try again",
-        ErrorKind::Full => "free some room at the home (`thorp rm`), or raise its --limit-bytes",
-        ErrorKind::HomeUnreachable => "look at it with `thorp status`, and try again",
-        ErrorKind::OutcomeUnknown(_) => "look whether it was done before trying again",
-        ErrorKind::Gone => "`thorp inspect SEGMENT --objects` tells which there are",
-        ErrorKind::Invalid => {
-            "a segment is thorp://HOME/path, an object in it thorp://HOME/path#PAGE.SLOT.GENERATION"
+impl Code {
+    fn of(kind: ErrorKind) -> Self {
+        match kind {
+            ErrorKind::BadName => Code::Usage,
+            ErrorKind::DataDamaged => Code::Wrong,
+            ErrorKind::HomeUnreachable => Code::Unreachable,
+            ErrorKind::NotFound | ErrorKind::Gone => Code::NotThere,
+            ErrorKind::Conflict | ErrorKind::Busy { .. } => Code::Refused,
+            ErrorKind::OutcomeUnknown(_) | ErrorKind::OutcomeLost => Code::OutcomeUnknown,
+            ErrorKind::NoRight => Code::NoRight,
+            ErrorKind::HomeWentBack => Code::WentBack,
+            _ => Code::Failed,
         }
-        ErrorKind::NotFound => "`thorp ls` tells what there is",
-        ErrorKind::AlreadyExists => "take another name, or use what is there",
-        ErrorKind::TooLarge => "do it in smaller pieces",
-        ErrorKind::DataDamaged => "run `thorp check` on the home's directory",
-        ErrorKind::NoRight => "ask whoever runs the home",
-        _ => "",
     }
 }
 
 impl From<JoinError> for Failure {
     fn from(error: JoinError) -> Self {
-        let (todo, code) = match error {
+        let code = match error {
             JoinError::Context(error) => return error.into(),
-            JoinError::Address(_) => (
-                "give one with --via (or THORP_VIA): tcp://host:port or unix:/path.sock",
-                Code::Usage,
-            ),
-            JoinError::Identity(_) => (
-                "give a directory that `thorp invite` made with --identity (or THORP_IDENTITY)",
-                Code::Failed,
-            ),
-            JoinError::NoMember(_) => (
-                "give its directory with --identity (or THORP_IDENTITY); `thorp home` prints one for this machine when it starts",
-                Code::Failed,
-            ),
-            JoinError::Unreachable(_) => (
-                "check that it runs there, and that --identity is of the same village",
-                Code::Unreachable,
-            ),
-            _ => ("", Code::Failed),
+            JoinError::Address(_) => Code::Usage,
+            JoinError::Unreachable(_) => Code::Unreachable,
+            _ => Code::Failed,
         };
-        Failure::new(error.to_string(), todo).with(code)
+        Failure::new(error.to_string(), error.advice()).with(code)
     }
 }
 
@@ -156,5 +144,23 @@ mod tests {
         assert!(text.contains("connection refused"));
         assert!(text.contains("-> "));
         assert_eq!(failure.code, Code::Unreachable);
+    }
+
+    #[test]
+    fn codes_are_those_that_the_help_lists() {
+        let of = |kind| Code::of(kind) as u8;
+        let retry_after = std::time::Duration::ZERO;
+        assert_eq!(of(ErrorKind::Full), 1);
+        assert_eq!(of(ErrorKind::BadName), 2);
+        assert_eq!(of(ErrorKind::DataDamaged), 3);
+        assert_eq!(of(ErrorKind::HomeUnreachable), 4);
+        assert_eq!((of(ErrorKind::NotFound), of(ErrorKind::Gone)), (5, 5));
+        assert_eq!(
+            (of(ErrorKind::Conflict), of(ErrorKind::Busy { retry_after })),
+            (6, 6)
+        );
+        assert_eq!(of(ErrorKind::OutcomeLost), 7);
+        assert_eq!(of(ErrorKind::NoRight), 8);
+        assert_eq!(of(ErrorKind::HomeWentBack), 9);
     }
 }

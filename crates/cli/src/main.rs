@@ -1,7 +1,6 @@
 //! The `thorp` command: homes, sites, what one wants to see of them, and the demo.
 //!
-//! Exit codes, also told by `thorp --help`: 0 done; 1 could not be done; 2 wrong usage; 3 a check found something
-//! wrong; 4 no home or site answered.
+//! The exit codes are those of [`failure::Code`], also told by `thorp --help`.
 
 #![forbid(unsafe_code)]
 
@@ -11,6 +10,7 @@ mod connect;
 mod demo;
 mod failure;
 mod http;
+mod names;
 #[cfg(feature = "planted-bugs")]
 mod planted;
 mod text;

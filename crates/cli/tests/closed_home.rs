@@ -325,7 +325,7 @@ fn a_village_that_was_open_is_closed_at_a_later_start() {
     for flags in [&["--closed"][..], &[], &["--closed"]] {
         let home = place.start(flags);
         let said = put(&home, &home.identity, "thorp://alps/new");
-        assert_eq!(said.code, 1, "{}", said.out);
+        assert_eq!(said.code, 8, "{}", said.out);
         assert!(said.err.contains("right"), "{}", said.err);
         assert_eq!(put(&home, &home.identity, "thorp://alps/mine").code, 0);
         assert_eq!(put(&home, &olga, "thorp://alps/hers").code, 0);

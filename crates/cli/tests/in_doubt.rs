@@ -138,7 +138,7 @@ fn a_name_that_leads_to_no_home_is_told() {
     assert!(said.err.contains("this home itself"), "{}", said.err);
     let home = thorp().home(dir.path());
     let said = finish(home.command(&["put", "thorp://nowhere/x", "--text", "x"]));
-    assert_eq!(said.code, 1, "{}", said.err);
+    assert_eq!(said.code, 5, "{}", said.err);
     assert!(said.err.contains("no home called nowhere"), "{}", said.err);
 }
 

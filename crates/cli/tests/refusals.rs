@@ -87,7 +87,7 @@ fn who_says_nothing_of_where_is_told_how() {
     assert_refused(
         &thorp().run(&["rm", "thorp://alps/a#1.0.1"]),
         2,
-        "is an object",
+        "names an object",
     );
     assert_refused(&thorp().run(&["site"]), 2, "no home was named");
 }
@@ -269,7 +269,7 @@ fn a_misspelt_identity_is_told_and_nothing_is_made_there() {
     command.env("THORP_IDENTITY", &outer);
     assert_refused(&finish(command), 1, "home");
     assert!(!outer.join("authority.key").exists());
-    assert_refused(&finish(home.command(&["get", "nothing"])), 1, "\"nothing\"");
+    assert_refused(&finish(home.command(&["get", "nothing"])), 2, "\"nothing\"");
 }
 
 #[test]
@@ -480,7 +480,7 @@ fn what_is_removed_and_what_is_not_there_is_told() {
     }
     let rm = |flags: &[&str]| finish(home.command(&[&["rm"], flags].concat()));
     let said = rm(&["thorp://alps/a", "thorp://alps/nothing", "thorp://alps/b"]);
-    assert_eq!((said.code, &said.out[..]), (1, "removed thorp://alps/a\n"));
+    assert_eq!((said.code, &said.out[..]), (5, "removed thorp://alps/a\n"));
     assert!(said.err.contains("thorp://alps/nothing"), "{}", said.err);
     let said = rm(&["--force", "thorp://alps/nothing", "thorp://alps/b"]);
     assert_eq!((said.code, &said.out[..]), (0, "removed thorp://alps/b\n"));

@@ -48,9 +48,9 @@ fn objects_go_in_and_come_out() {
 
     assert!(home.out(&["rm", "thorp://alps/notes"]).contains("removed"));
     let gone = finish(home.command(&["rm", "thorp://alps/notes"]));
-    assert_eq!(gone.code, 1, "{}", gone.err);
+    assert_eq!(gone.code, 5, "{}", gone.err);
     home.out(&["rm", "--force", "thorp://alps/notes"]);
-    assert_eq!(finish(home.command(&["get", made])).code, 1);
+    assert_eq!(finish(home.command(&["get", made])).code, 5);
 
     let store = dir.path().join("home").display().to_string();
     assert_eq!(home.process.terminate(), 0, "a clean end");

@@ -1,8 +1,9 @@
 //! How a program joins, and how its transactions behave.
 
+use crate::due::due_after;
 use crate::{Given, JoinError, SiteOfMembers, Whereabouts};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use thorp_model::limits::MEMBER_CACHE_BYTES;
 use thorp_net::{Congestion, Identity};
 use thorp_protocol::AliveLimits;
@@ -225,6 +226,7 @@ pub struct Session {
     pub(crate) commit_timeout: Duration,
     pub(crate) attempts_max: u32,
     pub(crate) backoff_max: Duration,
+    deadline: Option<Instant>,
 }
 
 impl Session {
@@ -239,6 +241,7 @@ impl Session {
             commit_timeout: COMMIT_TIMEOUT,
             attempts_max: ATTEMPTS_MAX,
             backoff_max: BACKOFF_MAX,
+            deadline: None,
         }
     }
 
@@ -285,6 +288,29 @@ impl Session {
     pub fn backoff_max(mut self, pause: Duration) -> Self {
         self.backoff_max = pause;
         self
+    }
+
+    /// No wait of this session lasts beyond this moment, whatever its timeouts are. A commit that was sent before goes on,
+    /// and ends with [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) here.
+    pub fn deadline(mut self, at: Instant) -> Self {
+        self.deadline = Some(at);
+        self
+    }
+
+    /// When a read, a creation or a call that begins now is given up.
+    pub(crate) fn fetch_due(&self) -> Instant {
+        self.due(self.fetch_timeout)
+    }
+
+    /// When the outcome of a commit that is sent now is not waited for any longer.
+    pub(crate) fn commit_due(&self) -> Instant {
+        self.due(self.commit_timeout)
+    }
+
+    /// The end of a wait that begins now and may take so long.
+    pub(crate) fn due(&self, patience: Duration) -> Instant {
+        let due = due_after(patience);
+        self.deadline.map_or(due, |deadline| due.min(deadline))
     }
 }
 

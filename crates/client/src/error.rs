@@ -1,9 +1,9 @@
 //! What can go wrong, by what the caller should do about it.
 
+use crate::runtime::Shared;
 use std::fmt;
 use std::time::Duration;
-use thorp_cache::Doomed;
-use thorp_model::{CallError, CommitId, FetchRefusal, InvalidCommit, ObjectId, Refusal};
+use thorp_model::{CallError, CommitId, FetchRefusal, HomeId, InvalidCommit, Refusal};
 
 /// What calls of this crate give.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -22,14 +22,13 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 ///     }
 /// }
 /// ```
-#[derive(Debug)]
 pub struct Error(Box<Inner>);
 
-#[derive(Debug)]
 struct Inner {
     kind: ErrorKind,
     words: String,
     home: Option<String>,
+    object: Option<String>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -67,6 +66,8 @@ pub enum ErrorKind {
     AlreadyExists,
     /// More than one object, commit or transaction may have: make it smaller.
     TooLarge,
+    /// That is no name of a segment or an object: mend the name.
+    BadName,
     /// The call cannot be right: mend the program.
     Invalid,
     /// The member may not do that there, or a site between it and the home may not carry the segment.
@@ -88,6 +89,59 @@ impl Error {
     /// The home that it is about, where a transaction touched several.
     pub fn home(&self) -> Option<&str> {
         self.0.home.as_deref()
+    }
+
+    /// The object that it is about, as `thorp://HOME/path#PAGE.SLOT.GENERATION`: in conflicts without the generation, and
+    /// without the segment if this member does not know its name.
+    pub fn object(&self) -> Option<&str> {
+        self.0.object.as_deref()
+    }
+
+    /// What a person can do about it: one sentence, or empty.
+    pub fn advice(&self) -> &'static str {
+        self.kind().advice()
+    }
+
+    /// The same, about an object.
+    pub(crate) fn about(mut self, object: String) -> Self {
+        self.0.object = Some(object);
+        self
+    }
+
+    /// The same, with what it is about in front.
+    pub(crate) fn with_subject(mut self, subject: &str) -> Self {
+        self.0.words = format!("{subject}: {}", self.0.words);
+        self
+    }
+
+    /// A commit was refused. By one home, if it touched several.
+    pub(crate) fn refused(shared: &Shared, by: Option<HomeId>, refusal: Refusal) -> Self {
+        let (object, generation) = match &refusal {
+            Refusal::Conflict { object } => (*object, None),
+            Refusal::Invalid {
+                reason: InvalidCommit::Generation { object, .. } | InvalidCommit::Patch { object },
+            } => (*object, None),
+            _ => return refusal.into(),
+        };
+        let naming = shared.naming();
+        let name = match by {
+            Some(home) => naming.slot(home, object, generation),
+            None => format!("#{}.{}", object.page.page, object.slot),
+        };
+        let words = match &refusal {
+            Refusal::Conflict { .. } => {
+                format!("object {name} was changed by another transaction: run it again")
+            }
+            Refusal::Invalid {
+                reason: InvalidCommit::Patch { .. },
+            } => format!("a patch does not lie within object {name}"),
+            _ => format!(
+                "object {name} is not the one meant: it was deleted, and another one is there"
+            ),
+        };
+        let mut error = Self::from(refusal);
+        error.0.words = words;
+        error.about(name)
     }
 
     /// The same, about one of several homes.
@@ -126,6 +180,7 @@ impl Error {
             kind,
             words: words.into(),
             home: None,
+            object: None,
             source: None,
         }))
     }
@@ -154,13 +209,6 @@ impl Error {
         Self::new(ErrorKind::DataDamaged, words)
     }
 
-    pub(crate) fn gone(object: ObjectId) -> Self {
-        Self::new(
-            ErrorKind::Gone,
-            format!("there is no object {object} of this reference, or not any more"),
-        )
-    }
-
     pub(crate) fn busy(retry_after: Duration) -> Self {
         Self::new(
             ErrorKind::Busy { retry_after },
@@ -175,19 +223,46 @@ impl fmt::Display for Error {
     }
 }
 
+impl fmt::Debug for Error {
+    /// A program whose `main` returns an error prints it so: the sentence, and what to do.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.advice() {
+            "" => fmt::Display::fmt(self, f),
+            advice => write!(f, "{self}\n  -> {advice}"),
+        }
+    }
+}
+
+impl ErrorKind {
+    /// What a person can do about it: one sentence, or empty.
+    pub fn advice(self) -> &'static str {
+        match self {
+            Self::Conflict | Self::Busy { .. } => "others were busy there: try again",
+            Self::Full => "free some room at the home (`thorp rm`), or raise its --limit-bytes",
+            Self::HomeUnreachable => "look at it with `thorp status`, and try again",
+            Self::OutcomeUnknown(_) => "look whether it was done before trying again",
+            Self::OutcomeLost => "look at the objects: it may have been done",
+            Self::HomeWentBack => "look at everything anew: what was committed last may be lost",
+            Self::Gone => "`thorp inspect SEGMENT --objects` tells which there are",
+            Self::BadName => {
+                "a segment is thorp://HOME/path, an object in it thorp://HOME/path#PAGE.SLOT.GENERATION"
+            }
+            Self::Invalid => "mend the call: it cannot be done so",
+            Self::NotFound => "`thorp ls` tells what there is",
+            Self::AlreadyExists => "take another name, or use what is there",
+            Self::TooLarge => "do it in smaller pieces",
+            Self::DataDamaged => "run `thorp check` on the home's directory",
+            Self::NoRight => "ask whoever runs the home",
+            Self::Closed => "join again",
+            Self::Aborted => "",
+        }
+    }
+}
+
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         let source = self.0.source.as_deref()?;
         Some(source)
-    }
-}
-
-impl From<Doomed> for Error {
-    fn from(doomed: Doomed) -> Self {
-        if let Doomed::WentBack(_) = doomed {
-            return Self::went_back(doomed.to_string());
-        }
-        Self::new(ErrorKind::Conflict, format!("{doomed}: run it again"))
     }
 }
 
@@ -215,7 +290,8 @@ impl From<CallError> for Error {
     fn from(error: CallError) -> Self {
         let kind = match error {
             CallError::NoSuchSegment | CallError::NoSuchVote => ErrorKind::NotFound,
-            CallError::BadPath | CallError::Invalid | CallError::NotClosed => ErrorKind::Invalid,
+            CallError::BadPath => ErrorKind::BadName,
+            CallError::Invalid | CallError::NotClosed => ErrorKind::Invalid,
             CallError::TooMany => ErrorKind::TooLarge,
             // The home has forgotten this member, which registers again with the next try.
             // Or the home takes no request of this member by this site, which signs anew (rule R2).
@@ -277,7 +353,6 @@ fn kind_of_invalid(reason: InvalidCommit) -> ErrorKind {
 }
 
 /// Why a program could not become a member.
-#[derive(Debug)]
 #[non_exhaustive]
 pub enum JoinError {
     /// An address, or the lack of any.
@@ -346,6 +421,39 @@ impl fmt::Display for JoinError {
                 file.display()
             ),
             JoinError::System(error) => write!(f, "the system refused to start a member: {error}"),
+        }
+    }
+}
+
+impl JoinError {
+    /// What a person can do about it: one sentence, or empty.
+    pub fn advice(&self) -> String {
+        let advice = match self {
+            JoinError::Context(error) => return error.advice(),
+            JoinError::Address(_) => {
+                "give one with --via (or THORP_VIA): tcp://host:port or unix:/path.sock"
+            }
+            JoinError::Identity(_) => {
+                "give a directory that `thorp invite` made with --identity (or THORP_IDENTITY)"
+            }
+            JoinError::NoMember(_) => {
+                "give its directory with --identity (or THORP_IDENTITY); `thorp home` prints one for this machine when it starts"
+            }
+            JoinError::Unreachable(_) => {
+                "check that it runs there, and that --identity is of the same village"
+            }
+            _ => "",
+        };
+        advice.to_owned()
+    }
+}
+
+impl fmt::Debug for JoinError {
+    /// A program whose `main` returns an error prints it so: the sentence, and what to do.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.advice() {
+            "" => fmt::Display::fmt(self, f),
+            advice => write!(f, "{self}\n  -> {advice}"),
         }
     }
 }

@@ -130,6 +130,7 @@ pub use embedded_site::{HEAL_EVERY, SiteOfMembers};
 pub use error::{Error, ErrorKind, JoinError, Result};
 pub use limits::{EARLY_PER_HOME_MAX, ROOT_NAME_BYTES_MAX};
 pub use member::{AskedHome, AuditEntry, AuditEvent, LostPart, LostParts, Member};
+pub use name::{check_object_name, check_prefix, check_segment_name};
 pub use outcome::{Committed, Outcome};
 pub use reach::OutOfReach;
 pub use segment::{Change, Changed, Lost, Segment, SegmentEntry, Watch};

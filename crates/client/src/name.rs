@@ -1,6 +1,6 @@
 //! Names as people write them: `thorp://HOME/path` and `thorp://HOME/path#PAGE.SLOT.GENERATION[+OFFSET]`.
 
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 use thorp_model::{Generation, ObjectId, PageId, PageNo, Reference, SegmentId, Slot};
 
 /// A segment's name, taken apart.
@@ -48,6 +48,33 @@ impl<'a> SegmentName<'a> {
     pub(crate) fn format(home: &str, path: &str) -> String {
         format!("{SCHEME}{home}/{path}")
     }
+}
+
+/// Whether this is the name of a segment: `thorp://HOME/path`. Nothing is asked of anybody.
+///
+/// # Errors
+///
+/// [`BadName`](ErrorKind::BadName).
+pub fn check_segment_name(text: &str) -> Result<()> {
+    SegmentName::parse(text).map(drop)
+}
+
+/// Whether this is the name of an object: `thorp://HOME/path#PAGE.SLOT.GENERATION`, perhaps with `+OFFSET`.
+///
+/// # Errors
+///
+/// [`BadName`](ErrorKind::BadName).
+pub fn check_object_name(text: &str) -> Result<()> {
+    Spot::parse(text).map(drop)
+}
+
+/// Whether names of segments may begin so: `thorp://HOME/beginning-of-path`.
+///
+/// # Errors
+///
+/// [`BadName`](ErrorKind::BadName).
+pub fn check_prefix(text: &str) -> Result<()> {
+    SegmentName::parse_prefix(text).map(drop)
 }
 
 impl Spot {
@@ -112,7 +139,7 @@ fn number(text: &str) -> Option<u64> {
 }
 
 fn wrong(text: &str, why: &str) -> Error {
-    Error::invalid(format!("{text:?} is not a name: {why}"))
+    Error::new(ErrorKind::BadName, format!("{text:?} is not a name: {why}"))
 }
 
 #[cfg(test)]

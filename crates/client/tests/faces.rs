@@ -226,7 +226,7 @@ fn names_go_to_text_and_back() {
         kind(anna.parse("thorp://valley/shop#1.0.1")),
         ErrorKind::NotFound
     );
-    assert_eq!(kind(anna.parse("nonsense")), ErrorKind::Invalid);
+    assert_eq!(kind(anna.parse("nonsense")), ErrorKind::BadName);
 }
 
 #[test]

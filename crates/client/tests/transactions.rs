@@ -522,7 +522,7 @@ fn wrong_calls_are_told_so() {
     let error = tx.read(&elsewhere).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::HomeUnreachable);
     assert!(
-        error.to_string().contains("home 99 was never heard of"),
+        error.to_string().contains("never heard of") && !error.to_string().contains("99"),
         "{error}"
     );
     assert_eq!(tx.read_at(&note, 1, 100).unwrap(), b"bC");

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use thorp_cache::{Doomed, ReadError};
-use thorp_model::{HomeId, ObjectId, Place};
+use thorp_model::{HomeId, Place, Reference};
 
 /// Why a transaction does not go on. After all but [`Stop::Miss`] it has no
 /// effect and has to begin anew, if its program wants that.
@@ -13,9 +13,9 @@ pub enum Stop {
     /// What it read has changed, or its evidence is not known any more.
     Doomed(Doomed),
     /// The object is not the one meant: deleted, or deleted and created anew.
-    Gone(ObjectId),
+    Gone(Reference),
     /// A part of a large object is gone: the object was changed meanwhile.
-    Torn(ObjectId),
+    Torn(Reference),
     /// It takes in more homes than a transaction may.
     TooManyHomes,
     /// What was read is older than the session allows, and the cache does not follow it any more (rule 2).
@@ -54,9 +54,9 @@ impl fmt::Display for Stop {
         match self {
             Stop::Miss(place) => write!(f, "page {place:?} is not cached"),
             Stop::Doomed(doomed) => doomed.fmt(f),
-            Stop::Gone(object) => write!(f, "object {object} is gone"),
+            Stop::Gone(object) => write!(f, "object {object:?} is gone"),
             Stop::Torn(object) => {
-                write!(f, "large object {object} was changed while it was read")
+                write!(f, "large object {object:?} was changed while it was read")
             }
             Stop::TooManyHomes => f.write_str("the transaction takes in too many homes"),
             Stop::ReadsTooOld { silent_ms, .. } => {

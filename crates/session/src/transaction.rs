@@ -145,12 +145,12 @@ impl<R> Transaction<R> {
         let place = place_of(reference.home, object.page);
         let slot = self.reads.read(cache, place, object.slot)?;
         if slot.generation != reference.generation {
-            return Err(Stop::Gone(object));
+            return Err(Stop::Gone(*reference));
         }
         match slot.content {
             Content::Value(_) => Ok(Found::Inline),
             Content::Overflow(overflow) => self.find_overflow(cache, reference, overflow),
-            Content::Free => Err(Stop::Gone(object)),
+            Content::Free => Err(Stop::Gone(*reference)),
             Content::Hole => Err(Stop::Miss(place)),
         }
     }
@@ -172,7 +172,7 @@ impl<R> Transaction<R> {
         let place = place_of(reference.home, page);
         match self.reads.read(cache, place, Slot(0))?.content {
             Content::Value(_) => Ok(Found::Spilled(place)),
-            _ => Err(Stop::Torn(object)),
+            _ => Err(Stop::Torn(*reference)),
         }
     }
 
@@ -201,7 +201,7 @@ impl<R> Transaction<R> {
         let generation = reference.generation;
         match self.writes.get_mut(reference.into()) {
             Some(own) if own.generation != generation || own.bytes().is_none() => {
-                Err(Stop::Gone(reference.object))
+                Err(Stop::Gone(*reference))
             }
             own => Ok(own),
         }
@@ -262,7 +262,7 @@ impl<R> Transaction<R> {
                 *changed = changed.start.min(part.start)..changed.end.max(part.end);
             }
             Some(Act::Deleted | Act::Prepared(_)) | None => {
-                return Err(Stop::Gone(reference.object));
+                return Err(Stop::Gone(*reference));
             }
         }
         Ok(())
@@ -473,7 +473,7 @@ fn place_of(home: HomeId, page: PageId) -> Place {
 fn find_own(own: &OwnWrite, reference: &Reference) -> Result<Found, Stop> {
     match own.generation == reference.generation && own.bytes().is_some() {
         true => Ok(Found::Own),
-        false => Err(Stop::Gone(reference.object)),
+        false => Err(Stop::Gone(*reference)),
     }
 }
 

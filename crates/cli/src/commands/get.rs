@@ -2,6 +2,7 @@
 
 use crate::connect::Via;
 use crate::failure::{Code, Failure};
+use crate::names;
 use clap::Args;
 use std::io::{self, Write};
 
@@ -10,6 +11,7 @@ use std::io::{self, Write};
 #[command(after_help = HELP)]
 pub(crate) struct Options {
     /// thorp://HOME/path#PAGE.SLOT.GENERATION, or thorp://HOME/path with --root
+    #[arg(value_parser = names::segment_or_object)]
     url: String,
     /// The segment's root of this name
     #[arg(long, value_name = "NAME")]
@@ -20,8 +22,7 @@ pub(crate) struct Options {
 
 /// Nothing is written unless all of it was read.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let is_name = options.url.starts_with("thorp://");
-    if options.root.is_none() && is_name && !options.url.contains('#') {
+    if options.root.is_none() && !options.url.contains('#') {
         let todo = "name an object in it (#PAGE.SLOT.GENERATION), or a root with --root NAME";
         let what = format!("{} is a segment", options.url);
         return Err(Failure::new(what, todo).with(Code::Usage));
@@ -53,7 +54,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 
 fn no_root(segment: &str, name: &str) -> Failure {
     let todo = format!("`thorp inspect {segment}` tells which there are");
-    Failure::new(format!("{segment} has no root {name}"), todo)
+    Failure::new(format!("{segment} has no root {name}"), todo).with(Code::NotThere)
 }
 
 const HELP: &str = "\

@@ -3,9 +3,11 @@
 use super::say;
 use crate::connect::Via;
 use crate::failure::Failure;
+use crate::names;
+use crate::text;
 use clap::{Args, Subcommand};
-use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use thorp_client::Member;
 use thorp_workloads::ifc::store::{self, Building, StoreError};
@@ -26,16 +28,20 @@ pub(crate) struct Options {
 enum Job {
     /// Import a file into a segment that has no building
     Import {
-        /// The IFC file
+        /// The IFC file; standard input if it is -
+        #[arg(value_parser = names::file)]
         file: PathBuf,
         /// thorp://HOME/path
+        #[arg(value_parser = names::segment)]
         segment: String,
     },
     /// Write a building to a file, as it is at one moment
     Export {
         /// thorp://HOME/path
+        #[arg(value_parser = names::segment)]
         segment: String,
-        /// The IFC file; one that exists is replaced
+        /// The IFC file; a regular file that exists is replaced, anything else is written into; standard output if it is -
+        #[arg(value_parser = names::file)]
         file: PathBuf,
     },
 }
@@ -46,7 +52,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         Job::Import { file, segment } => {
             // Before joining: a malformed file is told without a village.
             let model = read_file(file)?;
-            let member = options.via.join()?;
+            let member = options.via.join_for_long()?;
             let store = building_store(&member, member.open_or_create(segment)?);
             let building = store::import(&store, &model)?;
             say(&format!(
@@ -55,15 +61,20 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
             ))
         }
         Job::Export { segment, file } => {
-            let member = options.via.join()?;
+            let member = options.via.join_for_long()?;
             let store = building_store(&member, member.open(segment)?);
             let model = Building::open(&store)?.export(&store)?;
             write_file(&model, file)?;
-            say(&format!(
+            let told = format!(
                 "{} entities exported to {}",
                 model.entities.len(),
                 file.display()
-            ))
+            );
+            // Standard output has the model.
+            match is_standard(file) {
+                true => text::note(&told).map_err(|error| Failure::file(file, &error)),
+                false => say(&told),
+            }
         }
     }
 }
@@ -74,24 +85,50 @@ fn building_store(member: &Member, segment: thorp_client::Segment) -> MemberStor
 
 /// Reads a model; what is wrong with it is told with its line.
 pub(crate) fn read_file(file: &Path) -> Result<StepFile, Failure> {
-    let bytes = fs::read(file).map_err(|error| Failure::file(file, &error))?;
+    let read = match is_standard(file) {
+        false => fs::read(file),
+        true => {
+            let mut bytes = Vec::new();
+            io::stdin().read_to_end(&mut bytes).map(|_| bytes)
+        }
+    };
+    let bytes = read.map_err(|error| Failure::file(file, &error))?;
     step::parse(&bytes).map_err(|error| {
         let what = format!("{}: {error}", file.display());
         Failure::new(what, "give a STEP file (ISO 10303-21) of an IFC model")
     })
 }
 
-/// Writes a model beside its place and moves it there: nobody sees half a file.
+fn is_standard(file: &Path) -> bool {
+    file == Path::new("-")
+}
+
+/// Writes a model beside its place and moves it there: nobody sees half a file. What is no regular file is written into: a
+/// pipe, a device, or standard output for `-`.
 pub(crate) fn write_file(model: &StepFile, file: &Path) -> Result<(), Failure> {
+    if is_standard(file) {
+        return write_to(model, file, io::stdout().lock());
+    }
+    if fs::metadata(file).is_ok_and(|there| !there.is_file()) {
+        let failed = |error: io::Error| Failure::file(file, &error);
+        let out = OpenOptions::new().write(true).open(file).map_err(failed)?;
+        return write_to(model, file, out);
+    }
+    // A link stays one: the file that it leads to is replaced.
+    let file = &fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
     let mut name = file.as_os_str().to_owned();
     name.push(".part");
     let part = PathBuf::from(name);
-    let failed = |error: std::io::Error| Failure::file(file, &error);
-    let mut out = BufWriter::new(File::create(&part).map_err(failed)?);
+    let failed = |error: io::Error| Failure::file(file, &error);
+    write_to(model, file, File::create(&part).map_err(failed)?)?;
+    fs::rename(&part, file).map_err(failed)
+}
+
+fn write_to(model: &StepFile, file: &Path, out: impl Write) -> Result<(), Failure> {
+    let mut out = BufWriter::new(out);
     step::write(model, &mut out)
         .map_err(|error| Failure::new(format!("{}: {error}", file.display()), ""))?;
-    out.flush().map_err(failed)?;
-    fs::rename(&part, file).map_err(failed)
+    out.flush().map_err(|error| Failure::file(file, &error))
 }
 
 impl From<StoreError> for Failure {

@@ -3,6 +3,7 @@
 use super::{say, say_json};
 use crate::connect::Via;
 use crate::failure::Failure;
+use crate::names;
 use crate::text::{self, Side, Table};
 use clap::Args;
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ use thorp_client::{Member, Reference};
 #[command(after_help = HELP)]
 pub(crate) struct Options {
     /// thorp://HOME/path or thorp://HOME/path#PAGE.SLOT.GENERATION
+    #[arg(value_parser = names::segment_or_object)]
     url: String,
     /// Of a segment: also a line for each object
     #[arg(long)]

@@ -3,6 +3,7 @@
 use super::{say, say_json};
 use crate::connect::Via;
 use crate::failure::{Code, Failure};
+use crate::names;
 use crate::text::{Side, Table};
 use clap::Args;
 use std::thread::sleep;
@@ -14,6 +15,7 @@ use thorp_client::{HomeStatus, Member, SegmentEntry};
 #[command(after_help = HELP)]
 pub(crate) struct Options {
     /// thorp://HOME/beginning-of-path
+    #[arg(value_parser = names::prefix)]
     prefix: Option<String>,
     /// Print JSON
     #[arg(long)]

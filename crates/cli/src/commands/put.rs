@@ -3,6 +3,7 @@
 use super::say;
 use crate::connect::Via;
 use crate::failure::{Code, Failure};
+use crate::names;
 use clap::Args;
 use std::fs;
 use std::io::{self, Read};
@@ -14,6 +15,7 @@ use thorp_client::{Member, Reference};
 #[command(after_help = HELP)]
 pub(crate) struct Options {
     /// thorp://HOME/path for a new object, or thorp://HOME/path#PAGE.SLOT.GENERATION to replace one
+    #[arg(value_parser = names::segment_or_object)]
     url: String,
     /// The file; standard input if none is given, or -
     file: Option<PathBuf>,

@@ -3,6 +3,7 @@
 use super::{say, say_json};
 use crate::connect::Via;
 use crate::failure::{Code, Failure};
+use crate::names;
 use crate::text::{Side, Table};
 use clap::{Args, Subcommand};
 use std::str::FromStr;
@@ -23,6 +24,7 @@ enum Action {
     /// Print who may do what in a segment
     Show {
         /// thorp://HOME/path
+        #[arg(value_parser = names::segment)]
         segment: String,
         /// Print JSON
         #[arg(long)]
@@ -31,6 +33,7 @@ enum Action {
     /// Give a right, instead of the one that the subject has
     Grant {
         /// thorp://HOME/path
+        #[arg(value_parser = names::segment)]
         segment: String,
         /// read; write (includes read); admin (includes both, may change rights and remove the segment); carry (a site
         /// may have the pages, for its members)
@@ -46,6 +49,7 @@ enum Action {
     )]
     Revoke {
         /// thorp://HOME/path
+        #[arg(value_parser = names::segment)]
         segment: String,
         /// Names of nodes, or @members; after the word carry: names of sites, or @sites
         #[arg(required = true, value_name = "SUBJECT")]

@@ -3,6 +3,7 @@
 use super::say;
 use crate::connect::Via;
 use crate::failure::{Code, Failure};
+use crate::names;
 use clap::Args;
 use thorp_client::ErrorKind;
 
@@ -11,7 +12,7 @@ use thorp_client::ErrorKind;
 #[command(after_help = HELP)]
 pub(crate) struct Options {
     /// thorp://HOME/path
-    #[arg(required = true)]
+    #[arg(required = true, value_parser = names::segment)]
     segments: Vec<String>,
     /// Do not complain about what is not there
     #[arg(long, short)]
@@ -22,10 +23,6 @@ pub(crate) struct Options {
 
 /// Removes one after the other, up to the first that cannot be removed.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    if let Some(object) = options.segments.iter().find(|name| name.contains('#')) {
-        let todo = "name the segment without what follows the #";
-        return Err(Failure::new(format!("{object} is an object"), todo).with(Code::Usage));
-    }
     let member = options.via.join()?;
     for name in &options.segments {
         match member.open(name) {
@@ -46,7 +43,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 
 fn not_there(name: &str) -> Failure {
     let todo = "`thorp ls` tells what there is; with --force the others that you named are removed all the same";
-    Failure::new(format!("there is no segment {name}"), todo)
+    Failure::new(format!("there is no segment {name}"), todo).with(Code::NotThere)
 }
 
 const HELP: &str = "\

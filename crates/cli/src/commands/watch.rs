@@ -3,6 +3,7 @@
 use super::say;
 use crate::connect::Via;
 use crate::failure::Failure;
+use crate::names;
 use clap::Args;
 use std::time::{Duration, Instant};
 use thorp_client::{Change, Changed, ErrorKind, Lost, Member};
@@ -12,6 +13,7 @@ use thorp_client::{Change, Changed, ErrorKind, Lost, Member};
 #[command(after_help = HELP)]
 pub(crate) struct Options {
     /// thorp://HOME/path
+    #[arg(value_parser = names::segment)]
     segment: String,
     /// End after so many changes
     #[arg(long, value_name = "N")]
@@ -28,7 +30,7 @@ pub(crate) struct Options {
 
 /// Watches; nothing is asked for in between, changes are sent by the home.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let member = options.via.join()?;
+    let member = options.via.join_for_long()?;
     let segment = member.open(&options.segment)?;
     let mut watch = segment.watch()?;
     // To standard error: who starts something when this is there has missed nothing.

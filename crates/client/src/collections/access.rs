@@ -23,6 +23,12 @@ pub trait Access {
     /// Deletes an object.
     fn delete(&mut self, reference: &Reference) -> Result<()>;
 
+    /// What people call an object, for errors.
+    fn name_of(&self, reference: &Reference) -> String {
+        let (page, slot) = (reference.object.page.page, reference.object.slot);
+        format!("#{page}.{slot}.{}", reference.generation)
+    }
+
     /// Says that these will be read soon.
     fn prefetch(&mut self, references: &[Reference]) {
         let _ = references;
@@ -44,6 +50,10 @@ impl Access for Transaction {
 
     fn delete(&mut self, reference: &Reference) -> Result<()> {
         Transaction::delete(self, reference)
+    }
+
+    fn name_of(&self, reference: &Reference) -> String {
+        self.shared.naming().object(reference)
     }
 
     fn prefetch(&mut self, references: &[Reference]) {

@@ -46,11 +46,14 @@ where
         depth: usize,
     ) -> Result<Self> {
         if depth >= DEPTH_MAX {
-            return Err(damaged(at));
+            return Err(damaged(objects, at));
         }
-        let node: Self = decode(at, objects.read(at).await?)?;
+        let node = decode(objects.read(at).await?);
+        let node: Self = node.map_err(|other| other.of(objects.name_of(at)))?;
         match &node {
-            Node::Inner(inner) if inner.below.len() != inner.keys.len() + 1 => Err(damaged(at)),
+            Node::Inner(inner) if inner.below.len() != inner.keys.len() + 1 => {
+                Err(damaged(objects, at))
+            }
             _ => Ok(node),
         }
     }
@@ -161,8 +164,9 @@ impl<K: Ord> Inner<K> {
 /// A tree is never so high: there is a circle in it.
 const DEPTH_MAX: usize = 64;
 
-pub(super) fn damaged(at: &Reference) -> Error {
-    Error::damaged(format!("object {:?} is no node of a tree map", at.object))
+pub(super) fn damaged<A: Access>(objects: &A, at: &Reference) -> Error {
+    let name = objects.name_of(at);
+    Error::damaged(format!("object {name} is no node of a tree map"))
 }
 
 /// Whether two nodes of this size together become one. It leaves space, or the next insertion would split the node

@@ -1,7 +1,6 @@
 //! Votes in doubt at a home, for operators (rule R7).
 
 use super::Member;
-use crate::due::due_after;
 use crate::{CommitId, Error, ErrorKind, Outcome, Result};
 use thorp_model::{CallRequest, CallResponse, Doubt, HomeId, Ruling};
 
@@ -31,7 +30,12 @@ pub(super) async fn settle(
     ruling: Ruling,
 ) -> Result<Outcome> {
     match call(member, home, CallRequest::Settle { commit, ruling }).await? {
-        CallResponse::Settled(outcome) => Ok(super::outcome_of(commit, outcome, Some(home))),
+        CallResponse::Settled(outcome) => Ok(super::outcome_of(
+            member.shared(),
+            commit,
+            outcome,
+            Some(home),
+        )),
         _ => Err(other_answer()),
     }
 }
@@ -41,7 +45,7 @@ pub(super) async fn call(
     home: HomeId,
     request: CallRequest,
 ) -> Result<CallResponse> {
-    let due = due_after(member.session.fetch_timeout);
+    let due = member.session.fetch_due();
     let called = member.shared().requests.call(home, request, due).await;
     called.map_err(|error| match error.kind() {
         ErrorKind::NoRight => Error::new(

@@ -1,7 +1,6 @@
 //! The history of a home, for operators (rule R9).
 
 use super::Member;
-use crate::due::due_after;
 use crate::{Error, ErrorKind, Result};
 use thorp_model::{CallRequest, CallResponse, HomeId, Incarnation, KnownHistory};
 
@@ -27,7 +26,7 @@ pub(super) async fn confirm(
 }
 
 async fn call(member: &Member, home: HomeId, request: CallRequest) -> Result<CallResponse> {
-    let due = due_after(member.session.fetch_timeout);
+    let due = member.session.fetch_due();
     let called = member.shared().requests.call(home, request, due).await;
     called.map_err(|error| match error.kind() {
         ErrorKind::NoRight => Error::new(

@@ -10,7 +10,6 @@ mod transact;
 pub use audit::{AuditEntry, AuditEvent};
 pub use lost_parts::{AskedHome, LostPart, LostParts};
 
-use crate::due::due_after;
 use crate::runtime::{KnownHome, LateOutcome, MemberRuntime, Shared, block_on};
 use crate::status::{HomeStatus, SiteStatus};
 use crate::trace::Recorder;
@@ -215,7 +214,7 @@ impl Member {
     ///
     /// As [`Member::outcome`].
     pub async fn outcome_async(&self, id: CommitId) -> Result<Outcome> {
-        let due = due_after(self.session.commit_timeout);
+        let due = self.session.commit_due();
         let mut outcomes = self.shared().requests.pending.outcomes();
         loop {
             outcomes.mark_unchanged();
@@ -224,7 +223,7 @@ impl Member {
                     if let thorp_model::Outcome::Committed { stamp, .. } = outcome {
                         self.shared().session.raise_floor(stamp);
                     }
-                    return Ok(outcome_of(id, outcome, by));
+                    return Ok(outcome_of(self.shared(), id, outcome, by));
                 }
                 LateOutcome::Pending => {}
                 LateOutcome::NotKept => {
@@ -318,7 +317,12 @@ impl Member {
     }
 }
 
-fn outcome_of(id: CommitId, outcome: thorp_model::Outcome, by: Option<HomeId>) -> Outcome {
+fn outcome_of(
+    shared: &Shared,
+    id: CommitId,
+    outcome: thorp_model::Outcome,
+    by: Option<HomeId>,
+) -> Outcome {
     match outcome {
         thorp_model::Outcome::Committed { position, stamp } => Outcome::Committed(Committed {
             id: Some(id),
@@ -328,7 +332,9 @@ fn outcome_of(id: CommitId, outcome: thorp_model::Outcome, by: Option<HomeId>) -
         thorp_model::Outcome::Refused(refusal @ Refusal::Busy { .. }) => {
             Outcome::Refused(Error::new(ErrorKind::Conflict, refusal.to_string()))
         }
-        thorp_model::Outcome::Refused(refusal) => Outcome::Refused(refusal.into()),
+        thorp_model::Outcome::Refused(refusal) => {
+            Outcome::Refused(Error::refused(shared, by, refusal))
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Finding segments and objects by their names.
 
 use super::Member;
-use crate::due::{due_after, due_since};
+use crate::due::due_since;
 use crate::name::{SegmentName, Spot};
 use crate::runtime::block_on;
 use crate::segment::{Segment, SegmentEntry};
@@ -166,7 +166,7 @@ impl Member {
         let home = self.shared().homes.name(reference.home).ok_or_else(|| {
             Error::new(
                 ErrorKind::NotFound,
-                format!("home {} was never heard of", reference.home),
+                "the reference leads to a home that this member has never heard of",
             )
         })?;
         let path = self.path(reference.home, id).await?;
@@ -200,7 +200,7 @@ impl Member {
     // --- How ---
 
     async fn call(&self, home: HomeId, request: CallRequest) -> Result<CallResponse> {
-        let due = due_after(self.session.fetch_timeout);
+        let due = self.session.fetch_due();
         self.shared().requests.call(home, request, due).await
     }
 
@@ -245,15 +245,28 @@ impl Member {
     }
 
     async fn open_at(&self, home: HomeId, path: &str, create: bool) -> Result<Segment> {
-        let path = path.to_owned();
-        let answer = self.call(home, CallRequest::Open { path, create }).await;
-        match answer {
+        let request = CallRequest::Open {
+            path: path.to_owned(),
+            create,
+        };
+        match self.call(home, request).await {
             Ok(CallResponse::Segment(info)) => {
                 let allocator = self.shared().allocators.named(home, info.id, &info.path);
                 Ok(Segment::new(self.clone(), allocator))
             }
             Ok(_) => Err(other_answer()),
-            Err(error) => Err(error),
+            Err(error) => {
+                let home = self.shared().homes.name(home).unwrap_or_default();
+                let name = SegmentName::format(&home, path);
+                Err(match error.kind() {
+                    kind @ ErrorKind::NotFound => Error::new(
+                        kind,
+                        format!("there is no segment {name}, or this node may not read it"),
+                    ),
+                    ErrorKind::BadName | ErrorKind::NoRight => error.with_subject(&name),
+                    _ => error,
+                })
+            }
         }
     }
 

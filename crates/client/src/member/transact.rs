@@ -175,9 +175,14 @@ impl Member {
         if !is_hopeful || pauses.taken() + 1 >= tx.session().attempts_max {
             return Err(error);
         }
+        let session = tx.session();
+        let pause = pause_after(&error, pauses, session.backoff_max);
+        let next = due_after(pause);
+        if session.due(pause) < next {
+            return Err(error);
+        }
         tx.restart();
-        let pause = pause_after(&error, pauses, tx.session().backoff_max);
-        self.shared().requests.sleep_until(due_after(pause)).await
+        self.shared().requests.sleep_until(next).await
     }
 }
 
@@ -204,6 +209,7 @@ fn is_conclusion(error: &Error) -> bool {
             | ErrorKind::Gone
             | ErrorKind::NotFound
             | ErrorKind::Invalid
+            | ErrorKind::BadName
             | ErrorKind::DataDamaged
     )
 }

@@ -2,7 +2,7 @@
 
 use crate::limits::RETRY_PAUSE;
 use crate::{Error, ErrorKind, Result};
-use thorp_model::{CallError, CallResponse, CommitId, FetchRefusal, HomeId, Outcome, PageId};
+use thorp_model::{CallError, CallResponse, CommitId, FetchRefusal, HomeId, Outcome};
 use thorp_protocol::{Response, Source};
 
 /// How a request ended.
@@ -26,7 +26,7 @@ pub(crate) enum Fetched {
 
 impl Completion {
     /// How the fetch of a page ended.
-    pub(crate) fn fetched(self, page: PageId) -> Result<Fetched> {
+    pub(crate) fn fetched(self) -> Result<Fetched> {
         match self {
             Completion::Response(Response::Fetched(source)) => Ok(Fetched::Page(source)),
             Completion::Response(Response::NotFetched(FetchRefusal::Busy) | Response::Busy) => {
@@ -34,9 +34,7 @@ impl Completion {
             }
             Completion::Response(Response::NotFetched(refusal)) => Err(refusal.into()),
             Completion::Response(..) => Err(Error::invalid("the member answered something else")),
-            Completion::TimedOut(_) => Err(Error::unreachable(format!(
-                "page {page} did not come in time"
-            ))),
+            Completion::TimedOut(_) => Err(Error::unreachable("it did not come in time")),
             Completion::Closed => Err(Error::closed()),
         }
     }

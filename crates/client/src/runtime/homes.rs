@@ -124,8 +124,8 @@ impl Homes {
             self.check_refused(home, requests)?;
             let next = due.min(Instant::now() + RETRY_PAUSE);
             if !requests.changed(&mut changes, next).await? && next == due {
-                let name = self.name_for_people(home);
-                return Err(Error::unreachable(format!("home {name} cannot be reached")));
+                let home = self.name_for_people(home);
+                return Err(Error::unreachable(format!("{home} cannot be reached")));
             }
         }
     }
@@ -135,15 +135,19 @@ impl Homes {
         match requests.sender.refusal().filter(|_| !self.is_live(home)) {
             None => Ok(()),
             Some(why) => {
-                let name = self.name_for_people(home);
-                let words = format!("home {name} cannot be reached: {why}");
+                let home = self.name_for_people(home);
+                let words = format!("{home} cannot be reached: {why}");
                 Err(Error::unreachable(words))
             }
         }
     }
 
-    fn name_for_people(&self, home: HomeId) -> String {
-        self.name(home).unwrap_or_else(|| format!("#{home}"))
+    /// `home alps`.
+    pub(super) fn name_for_people(&self, home: HomeId) -> String {
+        match self.name(home) {
+            Some(name) => format!("home {name}"),
+            None => UNKNOWN_HOME.to_owned(),
+        }
     }
 
     /// Tells when anything of this changes.
@@ -151,6 +155,9 @@ impl Homes {
         self.changed.subscribe()
     }
 }
+
+/// A home whose stream has never begun here has a number, and that tells nobody anything.
+const UNKNOWN_HOME: &str = "a home that this member has never heard of";
 
 #[cfg(test)]
 mod tests {

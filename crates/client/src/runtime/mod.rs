@@ -15,6 +15,7 @@ mod homes;
 mod join_settings;
 mod member_host;
 mod member_runtime;
+mod naming;
 mod node_id;
 mod pending_requests;
 mod prefetch;

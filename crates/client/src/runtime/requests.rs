@@ -87,7 +87,7 @@ impl Requests {
                 }
                 Err(error) => return Err(error),
             };
-            match future.await.fetched(place.page)? {
+            match future.await.fetched()? {
                 Fetched::Page(source) => return Ok(source),
                 Fetched::Busy => self.pause(RETRY_PAUSE, due).await?,
             }

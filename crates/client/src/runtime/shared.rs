@@ -3,6 +3,7 @@
 use super::counters::Counters;
 use super::early_places::EarlyPlaces;
 use super::homes::Homes;
+use super::naming::Naming;
 use super::prefetch::Prefetcher;
 use super::request_sender::RequestSender;
 use super::requests::Requests;
@@ -69,6 +70,11 @@ impl Shared {
         self.allocators.home_went_back(home);
         self.session.home_went_back(home);
         self.changes.send_modify(|count| *count += 1);
+    }
+
+    /// What people call what has numbers.
+    pub(crate) fn naming(&self) -> Naming<'_> {
+        Naming::new(&self.homes, &self.allocators)
     }
 
     /// Waits until a home's stream is live.

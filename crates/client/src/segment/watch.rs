@@ -101,7 +101,7 @@ impl Watch {
             lost: None,
             fence: None,
         };
-        let due = due_after(session.fetch_timeout);
+        let due = session.fetch_due();
         loop {
             watch.cursor = shared.cache.now(watch.segment.home());
             if watch.pass_fence(&shared, due).await? {
@@ -183,7 +183,7 @@ impl Watch {
 
     /// Why it sends none: the member may not read the segment (any more), or a limit is reached. The home knows.
     async fn refusal(&self, shared: &Arc<Shared>) -> Error {
-        let due = due_after(self.session.fetch_timeout);
+        let due = self.session.fetch_due();
         let opened = match begin_fence(shared, &self.segment, due) {
             Ok(fence) => fence.wait.await.called(),
             Err(error) => Err(error),
@@ -228,7 +228,7 @@ impl Watch {
     }
 
     async fn is_passed(&mut self, shared: &Arc<Shared>) -> Result<bool> {
-        let due = due_after(self.session.fetch_timeout);
+        let due = self.session.fetch_due();
         self.pass_fence(shared, due).await
     }
 

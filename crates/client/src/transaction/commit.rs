@@ -2,7 +2,6 @@
 
 use super::Transaction;
 use super::large::Staged;
-use crate::due::due_after;
 use crate::runtime::{Completion, Ending, block_on};
 use crate::{Committed, Error, ErrorKind, Result};
 use std::time::{Duration, Instant};
@@ -74,7 +73,7 @@ impl Transaction {
     async fn finish_at_homes(&mut self, commit: Commit, step: Step) -> Result<Committed> {
         let since = Instant::now();
         let mut effort = Effort::default();
-        let due = due_after(self.session.commit_timeout);
+        let due = self.session.commit_due();
         let result = self.drive(commit, step, due, &mut effort).await;
         if effort.homes_work || result.is_ok() {
             self.shared.counters.waited_for_commit(since);

@@ -4,7 +4,6 @@ use super::Transaction;
 use super::commit::ending_of;
 use super::pending::Pending;
 use super::send::{answered, busy};
-use crate::due::due_after;
 use crate::runtime::{EarlyCommit, Ending, RequestFuture, block_on};
 use crate::{CommitId, Committed, Error, Result};
 use std::sync::Arc;
@@ -107,7 +106,7 @@ impl Transaction {
 
     /// Carries out the steps of the commit, until it is shown or has ended.
     async fn send_early(&mut self, home: HomeId) -> Result<Pending> {
-        let due = due_after(self.session.commit_timeout);
+        let due = self.session.commit_due();
         let mut commit = Commit::new();
         loop {
             match self.step(&mut commit)? {

@@ -4,10 +4,10 @@
 //! the head, which is in the read set, answers for all of them, and the pages need no place there. A transaction that
 //! reads 64 MiB carries one slot as evidence.
 
-use super::{ObjectAt, Transaction, torn};
+use super::Transaction;
 use crate::limits::{LARGE_WINDOW, RETRY_PAUSE, STAGE_WINDOW};
 use crate::runtime::{Completion, Fetched, RequestFuture, Requests, StagedTokens};
-use crate::{Error, Result};
+use crate::{Error, Reference, Result};
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,8 +21,8 @@ use thorp_protocol::Response;
 
 impl Transaction {
     /// A large object's bytes.
-    pub(super) async fn assemble(&mut self, at: ObjectAt, overflow: Overflow) -> Result<Vec<u8>> {
-        check_head(at.object, overflow)?;
+    pub(super) async fn assemble(&mut self, at: &Reference, overflow: Overflow) -> Result<Vec<u8>> {
+        self.check_head(at, overflow)?;
         let mut whole = Vec::with_capacity(overflow.bytes as usize);
         self.visit_pages(at, overflow, 0..overflow.pages, |_, chunk| {
             whole.extend_from_slice(chunk);
@@ -34,12 +34,12 @@ impl Transaction {
     /// A part of a large object's bytes.
     pub(super) async fn read_part(
         &mut self,
-        at: ObjectAt,
+        at: &Reference,
         overflow: Overflow,
         from: u64,
         len: usize,
     ) -> Result<Vec<u8>> {
-        check_head(at.object, overflow)?;
+        self.check_head(at, overflow)?;
         let end = from.saturating_add(len as u64).min(overflow.bytes);
         if from >= end {
             return Ok(Vec::new());
@@ -61,13 +61,13 @@ impl Transaction {
     /// Visits the chunks of some of a large object's pages in order, with many of them on their way at a time.
     async fn visit_pages(
         &mut self,
-        at: ObjectAt,
+        at: &Reference,
         overflow: Overflow,
         pages: Range<u32>,
         mut visit: impl FnMut(u32, &[u8]),
     ) -> Result<()> {
-        let (ObjectAt { home, object }, due) = (at, self.fetch_due());
-        let place = |index: u32| place_in(home, object.page.segment, overflow, index);
+        let (segment, due) = (at.object.page.segment, self.fetch_due());
+        let place = |index: u32| place_in(at.home, segment, overflow, index);
         let mut window: VecDeque<Option<RequestFuture>> = VecDeque::new();
         let mut asked = pages.start;
         for index in pages.clone() {
@@ -79,9 +79,35 @@ impl Transaction {
                 Some(wait) => self.arrived(wait, place(index), due).await?,
                 None => self.cached_or_fetched(place(index), due).await?,
             };
-            visit(index, chunk_of(&image, object, overflow, index)?);
+            let chunk = chunk_of(&image, overflow, index).map_err(|bad| self.bad_chunk(at, bad))?;
+            visit(index, chunk);
         }
         Ok(())
+    }
+
+    /// A head comes from another machine: what it says must fit together before it is believed.
+    fn check_head(&self, at: &Reference, overflow: Overflow) -> Result<()> {
+        let pages = overflow.bytes.div_ceil(OVERFLOW_CHUNK_BYTES as u64);
+        if overflow.bytes > OBJECT_BYTES_MAX || pages != u64::from(overflow.pages) {
+            return Err(Error::damaged(format!(
+                "the head of large object {} is damaged: {} bytes in {} pages",
+                self.shared.naming().object(at),
+                overflow.bytes,
+                overflow.pages
+            )));
+        }
+        Ok(())
+    }
+
+    /// What is wrong with a page of a large object, for the program.
+    fn bad_chunk(&self, at: &Reference, bad: BadChunk) -> Error {
+        match bad {
+            BadChunk::Ended => self.torn(at),
+            BadChunk::OtherLength { index, bytes } => Error::damaged(format!(
+                "page {index} of large object {} has {bytes} bytes, which is not what its head says",
+                self.shared.naming().object(at)
+            )),
+        }
     }
 
     /// Requests a page, if it is not cached. None: there is nothing to wait for, or it is requested later.
@@ -98,7 +124,7 @@ impl Transaction {
 
     async fn arrived(&mut self, wait: RequestFuture, place: Place, due: Instant) -> Result<Image> {
         let since = Instant::now();
-        if let Fetched::Page(source) = wait.await.fetched(place.page)? {
+        if let Fetched::Page(source) = wait.await.fetched()? {
             self.shared.counters.waited_for_page(since, source);
         }
         self.cached_or_fetched(place, due).await
@@ -116,38 +142,37 @@ impl Transaction {
     }
 }
 
+/// Why a page of a large object is not what its head leads to.
+#[derive(Debug, PartialEq, Eq)]
+enum BadChunk {
+    /// The object was changed meanwhile.
+    Ended,
+    OtherLength {
+        index: u32,
+        bytes: usize,
+    },
+}
+
+fn chunk_of(image: &Image, overflow: Overflow, index: u32) -> Result<&[u8], BadChunk> {
+    let Content::Value(chunk) = image.content(Slot(0)) else {
+        return Err(BadChunk::Ended);
+    };
+    let rest = overflow.bytes - u64::from(index) * OVERFLOW_CHUNK_BYTES as u64;
+    match chunk.len() as u64 == rest.min(OVERFLOW_CHUNK_BYTES as u64) {
+        true => Ok(chunk),
+        false => Err(BadChunk::OtherLength {
+            index,
+            bytes: chunk.len(),
+        }),
+    }
+}
+
 fn place_in(home: HomeId, segment: SegmentId, overflow: Overflow, index: u32) -> Place {
     let page = PageNo(overflow.first.0.saturating_add(index));
     Place {
         home,
         page: PageId { segment, page },
     }
-}
-
-/// A head comes from another machine: what it says must fit together before it is believed.
-fn check_head(object: ObjectId, overflow: Overflow) -> Result<()> {
-    let pages = overflow.bytes.div_ceil(OVERFLOW_CHUNK_BYTES as u64);
-    if overflow.bytes > OBJECT_BYTES_MAX || pages != u64::from(overflow.pages) {
-        return Err(Error::damaged(format!(
-            "the head of large object {object} is damaged: {} bytes in {} pages",
-            overflow.bytes, overflow.pages
-        )));
-    }
-    Ok(())
-}
-
-fn chunk_of(image: &Image, object: ObjectId, overflow: Overflow, index: u32) -> Result<&[u8]> {
-    let Content::Value(chunk) = image.content(Slot(0)) else {
-        return Err(torn(object));
-    };
-    let rest = overflow.bytes - u64::from(index) * OVERFLOW_CHUNK_BYTES as u64;
-    if chunk.len() as u64 != rest.min(OVERFLOW_CHUNK_BYTES as u64) {
-        return Err(Error::damaged(format!(
-            "page {index} of large object {object} has {} bytes, which is not what its head says",
-            chunk.len()
-        )));
-    }
-    Ok(chunk)
 }
 
 /// Large values on their way ahead of a commit.
@@ -259,30 +284,25 @@ const STAGED_PAUSE: Duration = Duration::from_millis(50);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ErrorKind;
     use thorp_model::{Draft, Generation, ImageEdit, Position, Stamp};
 
-    fn chunk_kind(image: &Image, bytes: u64) -> Result<usize, ErrorKind> {
-        let object = ObjectId {
-            page: PageId::new(1, 1),
-            slot: Slot(0),
-        };
+    fn len_of(image: &Image, bytes: u64) -> Result<usize, BadChunk> {
         let overflow = Overflow {
             bytes,
             first: PageNo::OVERFLOW_FIRST,
             pages: 1,
         };
-        let chunk = chunk_of(image, object, overflow, 0);
-        chunk.map(<[u8]>::len).map_err(|error| error.kind())
+        chunk_of(image, overflow, 0).map(<[u8]>::len)
     }
 
     #[test]
     fn an_ended_overflow_page_dooms_the_reader_and_is_no_damage() {
-        assert_eq!(chunk_kind(&Image::empty(), 5), Err(ErrorKind::Conflict));
+        assert_eq!(len_of(&Image::empty(), 5), Err(BadChunk::Ended));
         let mut edit = ImageEdit::default();
         edit.set(Slot(0), Generation(1), Draft::Value(b"hello".to_vec()));
         let image = edit.finish(Position(3), Stamp::default());
-        assert_eq!(chunk_kind(&image, 5), Ok(5));
-        assert_eq!(chunk_kind(&image, 6), Err(ErrorKind::DataDamaged));
+        assert_eq!(len_of(&image, 5), Ok(5));
+        let other = BadChunk::OtherLength { index: 0, bytes: 5 };
+        assert_eq!(len_of(&image, 6), Err(other));
     }
 }

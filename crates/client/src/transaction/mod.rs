@@ -16,7 +16,6 @@ pub use pending::Pending;
 pub(crate) use typed::{decode, encode};
 
 use crate::allocator::Allocator;
-use crate::due::due_after;
 use crate::runtime::block_on;
 use crate::runtime::{Ending, MemberRuntime, Shared};
 use crate::trace::{Recorder, Use};
@@ -27,7 +26,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use thorp_cache::Doomed;
 use thorp_model::limits::PARTICIPANTS_MAX;
-use thorp_model::{HomeId, ObjectId, Place, RightsList};
+use thorp_model::{HomeId, Place, RightsList};
 use thorp_session::{ObjectAt, Reservation, Stop, Terms};
 
 /// A transaction: all of it happens at one moment, or nothing. It sees one state of each home, with its own writes over
@@ -171,16 +170,37 @@ impl Transaction {
         if let Doomed::WentBack(home) = doomed {
             return self.went_back(home);
         }
-        doomed.into()
+        let naming = self.shared.naming();
+        let words = match doomed {
+            Doomed::Changed(place) => {
+                format!("what was read on {} has changed", naming.page(place))
+            }
+            Doomed::Newer(place) => {
+                format!(
+                    "{} is newer than an evicted page read before",
+                    naming.page(place)
+                )
+            }
+            Doomed::Behind(place) => format!(
+                "what was read on {} has changed, so it is too late to write",
+                naming.page(place)
+            ),
+            Doomed::Outrun(home) | Doomed::WentBack(home) => {
+                format!(
+                    "too much has changed at {} since the last read",
+                    naming.home(home)
+                )
+            }
+        };
+        Error::new(ErrorKind::Conflict, format!("{words}: run it again"))
     }
 
     /// A home has gone back, and this transaction reports it.
     fn went_back(&self, home: HomeId) -> Error {
         self.shared.session.take_went_back(home);
-        let name = self.shared.homes.name(home);
-        let name = name.unwrap_or_else(|| format!("#{home}"));
+        let home = self.shared.naming().home(home);
         Error::went_back(format!(
-            "home {name} has gone back in time, to an older state of its store: what this program knew of it may be lost"
+            "{home} has gone back in time, to an older state of its store: what this program knew of it may be lost"
         ))
     }
 
@@ -196,8 +216,8 @@ impl Transaction {
     fn stopped(&self, stop: Stop) -> Error {
         match stop {
             Stop::Doomed(doomed) => self.doomed(doomed),
-            Stop::Gone(object) => gone(object),
-            Stop::Torn(object) => torn(object),
+            Stop::Gone(reference) => self.gone(&reference),
+            Stop::Torn(reference) => self.torn(&reference),
             Stop::TooManyHomes => Error::new(
                 ErrorKind::TooLarge,
                 format!("a transaction takes in at most {PARTICIPANTS_MAX} homes"),
@@ -208,18 +228,41 @@ impl Transaction {
                 format!("what was read {silent_ms} ms ago is no longer followed: run it again"),
             ),
             Stop::HomeSilent { home, silent_ms } => {
-                let name = self.shared.homes.name(home).unwrap_or_default();
+                let home = self.shared.naming().home(home);
                 Error::unreachable(format!(
-                    "home {name} was not heard of for {silent_ms} ms: what was read may be older than the session allows"
+                    "{home} was not heard of for {silent_ms} ms: what was read may be older than the session allows"
                 ))
             }
-            Stop::Miss(place) => Error::unreachable(format!("page {} is not here", place.page)),
+            Stop::Miss(place) => {
+                let page = self.shared.naming().page(place);
+                Error::unreachable(format!("{page} is not here"))
+            }
         }
+    }
+
+    /// There is no such object.
+    fn gone(&self, reference: &Reference) -> Error {
+        let name = self.shared.naming().object(reference);
+        Error::new(
+            ErrorKind::Gone,
+            format!("there is no object {name}, or not any more"),
+        )
+        .about(name)
+    }
+
+    /// A page to which a head led is not at its home.
+    fn torn(&self, reference: &Reference) -> Error {
+        let name = self.shared.naming().object(reference);
+        Error::new(
+            ErrorKind::Conflict,
+            format!("large object {name} was changed while it was read: run it again"),
+        )
+        .about(name)
     }
 
     /// Until when a read, a creation or a call may wait.
     fn fetch_due(&self) -> Instant {
-        due_after(self.session.fetch_timeout)
+        self.session.fetch_due()
     }
 
     // --- Rights ---
@@ -302,16 +345,4 @@ fn place_of(reference: &Reference) -> Place {
         home: reference.home,
         page: reference.object.page,
     }
-}
-
-fn gone(object: ObjectId) -> Error {
-    Error::gone(object)
-}
-
-/// A page to which a head led is not at its home.
-fn torn(object: ObjectId) -> Error {
-    Error::new(
-        ErrorKind::Conflict,
-        format!("large object {object} was changed while it was read: run it again"),
-    )
 }

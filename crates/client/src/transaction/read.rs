@@ -1,6 +1,6 @@
 //! Reading objects.
 
-use super::{ObjectAt, Transaction, gone};
+use super::{ObjectAt, Transaction};
 use crate::runtime::block_on;
 use crate::{Error, ErrorKind, Reference, Result};
 use std::time::Instant;
@@ -78,8 +78,8 @@ impl Transaction {
     ) -> Result<Vec<u8>> {
         let from = reference.offset.saturating_add(offset);
         let found = self.ready_head(reference).await?;
-        if let Found::Need(Need::Whole(object, overflow)) = found {
-            return self.read_part(object, overflow, from, len).await;
+        if let Found::Need(Need::Whole(_, overflow)) = found {
+            return self.read_part(reference, overflow, from, len).await;
         }
         let whole = Reference {
             offset: 0,
@@ -177,7 +177,7 @@ impl Transaction {
         loop {
             match self.settle_head(reference, found).await? {
                 Found::Need(Need::Whole(object, overflow)) => {
-                    let bytes = self.assemble(object, overflow).await?;
+                    let bytes = self.assemble(reference, overflow).await?;
                     self.large.insert(object, bytes);
                     found = self.find(reference)?;
                 }
@@ -221,31 +221,35 @@ impl Transaction {
     /// A reference may lead to a home that neither this member nor its site has joined.
     fn not_fetched(&self, place: Place, error: Error) -> Error {
         if error.kind() == ErrorKind::HomeUnreachable && !self.shared.homes.is_known(place.home) {
-            return Error::unreachable(format!(
-                "home {} was never heard of, and the reference leads there: join it, or have the site join it",
-                place.home
-            ));
+            return Error::unreachable(
+                "the reference leads to a home that this member has never heard of: join it, or have the site join it",
+            );
         }
-        error
+        match error.kind() {
+            ErrorKind::HomeUnreachable | ErrorKind::NotFound | ErrorKind::DataDamaged => {
+                error.with_subject(&self.shared.naming().page(place))
+            }
+            _ => error,
+        }
     }
 
     /// The bytes that were found.
     pub(super) fn show(&self, reference: &Reference, found: Found) -> Result<&[u8]> {
-        let object = reference.object;
         let bytes = match found {
             Found::Here(In::Large(_)) => self.large.get(&reference.into()).map(Vec::as_slice),
             Found::Here(found) => self.inner.bytes(reference, found),
             Found::Need(_) => None,
         };
         // Found a moment ago, and nothing happened since.
-        let bytes = bytes.ok_or_else(|| gone(object))?;
+        let bytes = bytes.ok_or_else(|| self.gone(reference))?;
         if reference.offset == 0 {
             return Ok(bytes);
         }
         let offset = usize::try_from(reference.offset).unwrap_or(usize::MAX);
         bytes.get(offset..).ok_or_else(|| {
             Error::invalid(format!(
-                "the reference points beyond the end of object {object}, which has {} bytes",
+                "the reference points beyond the end of {}, which has {} bytes",
+                self.shared.naming().object(reference),
                 bytes.len()
             ))
         })

@@ -69,12 +69,14 @@ impl Transaction {
         is_new: bool,
     ) -> Result<T> {
         let bytes = self.show(reference, found)?;
-        if !is_new {
-            return decode(reference, bytes);
-        }
-        let (value, referred) = with_references(|| decode(reference, bytes));
-        self.shared.prefetcher.referred(&referred);
-        value
+        let value = if is_new {
+            let (value, referred) = with_references(|| decode(bytes));
+            self.shared.prefetcher.referred(&referred);
+            value
+        } else {
+            decode(bytes)
+        };
+        value.map_err(|other| other.of(self.shared.naming().object(reference)))
     }
 
     /// Replaces an object's value.
@@ -142,14 +144,34 @@ pub(crate) fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>> {
         .map_err(|error| Error::invalid(format!("the value cannot be encoded: {error}")))
 }
 
-pub(crate) fn decode<T: DeserializeOwned>(reference: &Reference, bytes: &[u8]) -> Result<T> {
-    let wrong = |why: &str| {
-        let of = std::any::type_name::<T>();
-        Error::damaged(format!("object {reference:?} does not hold a {of}: {why}"))
+/// The value that an object's bytes are.
+pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, OtherType> {
+    let other = |why| OtherType {
+        wanted: std::any::type_name::<T>(),
+        why,
     };
     match postcard::take_from_bytes(bytes) {
         Ok((value, [])) => Ok(value),
-        Ok((_, rest)) => Err(wrong(&format!("{} bytes are left over", rest.len()))),
-        Err(error) => Err(wrong(&error.to_string())),
+        Ok((_, rest)) => Err(other(format!("{} bytes are left over", rest.len()))),
+        Err(error) => Err(other(error.to_string())),
+    }
+}
+
+/// An object's bytes are no value of the type that the program expects.
+#[derive(Debug)]
+pub(crate) struct OtherType {
+    wanted: &'static str,
+    why: String,
+}
+
+impl OtherType {
+    /// The error for the program: the bytes are seldom damaged, the home checks that.
+    pub(crate) fn of(self, name: String) -> Error {
+        let OtherType { wanted, why } = self;
+        Error::damaged(format!(
+            "object {name} holds no {wanted}: {why}. It was probably written as another type, or before a field was added \
+             or removed: docs/changing-types.md"
+        ))
+        .about(name)
     }
 }

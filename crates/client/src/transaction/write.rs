@@ -1,7 +1,7 @@
 //! Writing objects: nothing of it leaves this process before the commit.
 
+use super::Transaction;
 use super::read::Found;
-use super::{Transaction, gone};
 use crate::allocator::Allocator;
 use crate::head_page::HEAD_PAGE;
 use crate::runtime::block_on;
@@ -70,7 +70,7 @@ impl Transaction {
             bytes.len(),
         )?;
         let Found::Here(found) = found else {
-            return Err(gone(whole.object));
+            return Err(self.gone(&whole));
         };
         // Its own are patched where they are.
         let base = match found {

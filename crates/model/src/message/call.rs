@@ -297,7 +297,7 @@ impl fmt::Display for CallError {
                 );
             }
             CallError::BadPath => {
-                "a segment's path has 1 to 512 bytes, none of them a control character"
+                "a segment's path has 1 to 512 bytes, no control character, and nothing empty before, between or after its slashes"
             }
             CallError::TooMany => "a limit of the home is reached",
             CallError::Busy => "the home is busy: try again in a moment",

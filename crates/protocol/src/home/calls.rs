@@ -14,7 +14,7 @@ use crate::home::outcomes::{self, Known};
 use crate::home::pages::remove::Remover;
 use crate::home::registrars::{Newcomer, Place};
 use crate::home::rights::{CREATORS_PATH, is_operators_path};
-use crate::home::segments::is_path;
+use crate::home::segments::{is_path, is_path_of_new};
 use crate::home::stager::Stager;
 use crate::home::staging::Piece;
 use crate::home::tables::{Entry, Tables};
@@ -461,6 +461,9 @@ impl Calls<'_> {
         path: String,
         outbox: &mut Outbox,
     ) -> Result<SegmentId, CallError> {
+        if !is_path_of_new(&path) {
+            return Err(CallError::BadPath);
+        }
         self.check_creator(who, &path)?;
         let maker = (!who.is_operator).then_some(who.name);
         if let Some(name) = maker {

@@ -18,6 +18,11 @@ pub(super) struct Segments {
     paths: BTreeMap<SegmentId, String>,
 }
 
+/// Whether a new segment may have this path. Of `a//b` and `a/` people think that they are `a/b` and `a`.
+pub(super) fn is_path_of_new(path: &str) -> bool {
+    path.split('/').all(|part| !part.is_empty())
+}
+
 /// Whether a path may name a segment.
 pub(super) fn is_path(path: &str) -> bool {
     (1..=SEGMENT_PATH_BYTES_MAX).contains(&path.len())

@@ -11,8 +11,8 @@ fn usual() -> Transaction<&'static str> {
     begin(USUAL)
 }
 
-fn gone<T>(slot: u16) -> Result<T, Stop> {
-    Err(Stop::Gone(object(slot)))
+fn gone<T>(reference: Reference) -> Result<T, Stop> {
+    Err(Stop::Gone(reference))
 }
 
 // --- What it finds ---
@@ -44,8 +44,11 @@ fn a_free_slot_or_another_generation_is_gone_and_read() {
         generation: Generation(2),
         ..reference(A, 2)
     };
-    assert_eq!(tx.find(&member.cache, &newer), gone(2));
-    assert_eq!(tx.find(&member.cache, &reference(A, 9)), gone(9));
+    assert_eq!(tx.find(&member.cache, &newer), gone(newer));
+    assert_eq!(
+        tx.find(&member.cache, &reference(A, 9)),
+        gone(reference(A, 9))
+    );
     let part = tx.part(&member.cache, A, Vec::new()).unwrap();
     assert_eq!(part.reads, [(PAGE, slots(&[2, 9]))]);
 }
@@ -81,7 +84,7 @@ fn a_spilled_object_whose_overflow_page_is_empty_is_torn() {
     member.receives_page(A, 21, PAGE, &[Draft::Overflow(overflow(1))]);
     member.receives_page(A, 22, OVERFLOW_PAGE, &[]);
     let found = tx.find(&member.cache, &reference(A, 0));
-    assert_eq!(found, Err(Stop::Torn(object(0))));
+    assert_eq!(found, Err(Stop::Torn(reference(A, 0))));
 }
 
 #[test]
@@ -111,9 +114,9 @@ fn it_reads_what_it_wrote() {
     assert_eq!(member.read(&mut tx, A, 2), Ok(vec![9]));
     assert_eq!(member.read(&mut tx, B, 2), Ok(vec![2]), "the other home's");
     assert_eq!(tx.delete(&reference(A, 2)), Ok(None));
-    assert_eq!(member.read(&mut tx, A, 2), gone(2));
-    assert_eq!(tx.write(&reference(A, 2), vec![9]), gone(2));
-    assert_eq!(tx.delete(&reference(A, 2)), gone(2));
+    assert_eq!(member.read(&mut tx, A, 2), gone(reference(A, 2)));
+    assert_eq!(tx.write(&reference(A, 2), vec![9]), gone(reference(A, 2)));
+    assert_eq!(tx.delete(&reference(A, 2)), gone(reference(A, 2)));
 }
 
 #[test]
@@ -181,7 +184,10 @@ fn what_the_program_prepared_has_no_bytes_and_travels_as_it_is() {
     tx.prepare((&reference(A, 0)).into(), prepared.clone())
         .unwrap();
     assert_eq!(op(&tx, 0), prepared);
-    assert_eq!(tx.find(&member.cache, &reference(A, 0)), gone(0));
+    assert_eq!(
+        tx.find(&member.cache, &reference(A, 0)),
+        gone(reference(A, 0))
+    );
 }
 
 fn patch(tx: &mut Transaction<&'static str>, member: &Member, part: Range<usize>, bytes: &[u8]) {

@@ -142,7 +142,7 @@ impl Transaction {
             Content::Free => None,
             Content::Value(bytes) => Some(Arc::from(bytes)),
             Content::Overflow(overflow) => {
-                let bytes = self.assemble(object, overflow, tools)?;
+                let bytes = self.assemble((object, generation), overflow, tools)?;
                 Some(bytes.into())
             }
             Content::Hole => {
@@ -161,7 +161,7 @@ impl Transaction {
 
     fn assemble(
         &mut self,
-        object: ObjectId,
+        (object, generation): (ObjectId, Generation),
         overflow: Overflow,
         tools: &mut Tools<'_>,
     ) -> Result<Vec<u8>, Stop> {
@@ -177,7 +177,13 @@ impl Transaction {
             let read = self.core.read_slot(tools.cache, place, Slot(0))?;
             if read.content == Content::Free && !is_there(tools.oracle, object, overflow) {
                 // The object went on since, and its old pages are gone (trap 12).
-                return Err(thorp_session::Stop::Torn(object).into());
+                let reference = Reference {
+                    home: self.home,
+                    object,
+                    generation,
+                    offset: 0,
+                };
+                return Err(thorp_session::Stop::Torn(reference).into());
             }
             let Content::Value(chunk) = read.content else {
                 let detail = format!("{object} is torn: page {page} holds {:?}", read.content);

@@ -126,7 +126,7 @@ where
                 true => (node, other),
                 false => (other, node),
             };
-            let one = Node::merge(left, from, right).ok_or_else(|| damaged(&other_at))?;
+            let one = Node::merge(left, from, right).ok_or_else(|| damaged(tx, &other_at))?;
             let one = one.bytes()?;
             if !is_one(one.len()) {
                 changes.write(at, bytes);
@@ -143,7 +143,8 @@ where
             && let [only] = below[..]
         {
             node = match changes.written(&only) {
-                Some(bytes) => crate::transaction::decode(&only, bytes)?,
+                Some(bytes) => crate::transaction::decode(bytes)
+                    .map_err(|other| other.of(tx.name_of(&only)))?,
                 None => Node::read(tx, &only, depth).await?,
             };
             changes.delete(only);

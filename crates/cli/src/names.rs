@@ -1,0 +1,56 @@
+//! Names on the command line: a malformed one is found before a command joins.
+
+use thorp_client::{Error, check_object_name, check_prefix, check_segment_name};
+
+/// `thorp://HOME/path`.
+pub(crate) fn segment(text: &str) -> Result<String, String> {
+    named(text, check_segment_name(text))
+}
+
+/// `thorp://HOME/path`, or `thorp://HOME/path#PAGE.SLOT.GENERATION`.
+pub(crate) fn segment_or_object(text: &str) -> Result<String, String> {
+    let checked = match text.contains('#') {
+        true => check_object_name(text),
+        false => check_segment_name(text),
+    };
+    named(text, checked)
+}
+
+/// `thorp://HOME/beginning-of-path`.
+pub(crate) fn prefix(text: &str) -> Result<String, String> {
+    named(text, check_prefix(text))
+}
+
+/// What is wrong, and what to do.
+fn named(text: &str, checked: Result<(), Error>) -> Result<String, String> {
+    match checked {
+        Ok(()) => Ok(text.to_owned()),
+        Err(error) => Err(format!("{error}\n  -> {}", error.advice())),
+    }
+}
+
+/// The name of a file where a segment's would be easily given instead.
+pub(crate) fn file(text: &str) -> Result<std::path::PathBuf, String> {
+    match text.starts_with("thorp://") {
+        true => Err("this is a segment, and here goes a file\n  -> swap the two".to_owned()),
+        false => Ok(text.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_name_is_found_at_once() {
+        assert!(segment("thorp://alps/notes").is_ok());
+        assert!(segment("thorp://alps/notes#1.2.3").is_err());
+        assert!(segment_or_object("thorp://alps/notes#1.2.3").is_ok());
+        assert!(prefix("thorp://alps").is_ok());
+        for wrong in ["notaurl", "alps", "thorp://", "thorp://alps/x#1.2"] {
+            assert!(segment_or_object(wrong).is_err(), "{wrong}");
+        }
+        assert!(prefix("alps").is_err() && file("thorp://alps/x").is_err());
+        assert!(file("-").is_ok() && file("house.ifc").is_ok());
+    }
+}
