@@ -68,9 +68,9 @@ pub use image::{Content, Draft, Image, ImageEdit, MalformedImage, Overflow};
 pub use machine::{Action, Command, Direction, Event, Outbox, StateMachine};
 pub use message::{
     CallError, CallId, CallRequest, CallResponse, CommitRequest, Decision, Doubt, DoubtHome, Down,
-    FetchRefusal, FetchResult, InvalidCommit, Joint, JointAnswer, JointPart, JointQuestion,
-    Message, OtherHome, Outcome, PageWrites, Part, Participant, PeerImage, Refusal, Reported,
-    Ruling, SegmentInfo, Step, Up,
+    FetchRefusal, FetchResult, HomeNames, InvalidCommit, Joint, JointAnswer, JointPart,
+    JointQuestion, Message, OtherHome, Outcome, PageWrites, Part, Participant, PeerImage, Refusal,
+    Reported, Ruling, SegmentInfo, Step, Up,
 };
 pub use note::Note;
 pub use publish::{OverlayUpdate, Publish};

@@ -1,6 +1,6 @@
 //! The one door of every state machine: events come in, an outbox goes out.
 
-use crate::{Claim, Down, EdgeId, HomeId, Message, Millis, Note, Now, Peer, Up};
+use crate::{Claim, Down, EdgeId, HomeId, HomeNames, Message, Millis, Note, Now, Peer, Up};
 use alloc::vec::Vec;
 use core::convert::Infallible;
 
@@ -144,6 +144,11 @@ impl<A> Outbox<A> {
     pub fn claim(&mut self, edge: EdgeId, claims: Vec<(HomeId, Claim)>) {
         self.actions
             .push(Action::Send(edge, Message::Claims(claims)));
+    }
+
+    /// Tells a child which homes this node is to reach (rule 1).
+    pub fn tell_homes(&mut self, edge: EdgeId, homes: HomeNames) {
+        self.actions.push(Action::Send(edge, Message::Homes(homes)));
     }
 
     /// Shows a neighbour that this node is there.

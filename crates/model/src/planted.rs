@@ -208,6 +208,8 @@ bugs! {
     LeftExecuted,
     /// Trap R42: a home answers another one with a no where its vote may be lost.
     LostIsNo,
+    /// Rule 1: a site tells a child which homes there are before the streams that it has.
+    HomesToldFirst,
     /// Traps R24 and R38: a site begins a child's stream, whatever the child claims.
     ClaimsNotPassed,
     /// Trap R25: another life is made durable than the one that receipts name.

@@ -3,8 +3,10 @@
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tokio_rustls::{TlsConnector, TlsStream};
 use tracing::debug;
 
@@ -99,6 +101,14 @@ impl Caller<'_> {
         let round_trip = matches!(target, Target::Tcp(_)).then(|| began.elapsed());
         let shaking = self.shake_hands(socket, target);
         let shaken = within(limits.handshake_timeout, "the handshake", shaking).await;
+        let shaken = match (shaken, target) {
+            (Err(Error::NotTls | Error::Lost), Target::Tcp(address))
+                if speaks_http(*address, self.config).await =>
+            {
+                Err(Error::SpeaksHttp)
+            }
+            (shaken, _) => shaken,
+        };
         shaken.map(|(stream, peer)| (stream, Peer { round_trip, ..peer }))
     }
 
@@ -171,6 +181,24 @@ impl Caller<'_> {
             .map_err(|error| Error::Tls(rustls::Error::General(error.to_string())))
     }
 }
+
+/// Whether HTTP is spoken at an address where no handshake was possible. People take the one port for the other.
+async fn speaks_http(address: SocketAddr, config: &Config) -> bool {
+    const QUESTION: &[u8] = b"HEAD / HTTP/1.0\r\n\r\n";
+    const ANSWER: &[u8] = b"HTTP/";
+    let ask = async {
+        let mut stream = TcpStream::connect(address).await?;
+        stream.write_all(QUESTION).await?;
+        let mut begin = [0; ANSWER.len()];
+        stream.read_exact(&mut begin).await?;
+        Ok::<_, std::io::Error>(begin == ANSWER)
+    };
+    let asked = tokio::time::timeout(config.limits.connect_timeout.min(HTTP_WITHIN), ask).await;
+    matches!(asked, Ok(Ok(true)))
+}
+
+/// How long it is waited for.
+const HTTP_WITHIN: Duration = Duration::from_secs(1);
 
 impl Connection {
     /// Where the peer is, if it was called over TCP.

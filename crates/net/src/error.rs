@@ -80,10 +80,14 @@ pub enum Error {
     },
     /// What answered does not speak TLS.
     NotTls,
+    /// What answered speaks HTTP: it is the port of a node's status, or something else.
+    SpeaksHttp,
     /// A certificate was signed by the authority of another village.
     OtherVillage {
         /// Whose certificate was not accepted.
         whose: Side,
+        /// This node's village and the other one, if this side knows both. Nobody vouches for the other one's name.
+        villages: Option<(String, String)>,
     },
     /// A certificate is no longer good (or a clock is wrong).
     Expired {
@@ -121,6 +125,21 @@ pub enum Error {
     Tls(rustls::Error),
 }
 
+/// The village that a certificate claims which no authority of this node's village has signed.
+#[derive(Debug)]
+pub(crate) struct VillageShown {
+    pub(crate) ours: String,
+    pub(crate) theirs: String,
+}
+
+impl fmt::Display for VillageShown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is wanted, and {} is shown", self.ours, self.theirs)
+    }
+}
+
+impl std::error::Error for VillageShown {}
+
 /// One of the two ends of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
@@ -139,6 +158,8 @@ pub enum ErrorKind {
     Refused,
     /// Certificates, names, addresses or versions do not fit: a person has to mend it.
     Misconfigured,
+    /// What answers is no node of this village: only another address helps.
+    Elsewhere,
     /// The peer broke the protocol: drop it, and suspect it.
     PeerMisbehaved,
     /// This side asked for it.
@@ -155,8 +176,8 @@ impl Error {
             | Self::Truncated { .. }
             | Self::Displaced => ErrorKind::Retry,
             Self::Rejected { .. } => ErrorKind::Refused,
+            Self::OtherVillage { .. } | Self::SpeaksHttp => ErrorKind::Elsewhere,
             Self::Version { .. }
-            | Self::OtherVillage { .. }
             | Self::Expired { .. }
             | Self::NotYetValid { .. }
             | Self::Revoked
@@ -210,7 +231,9 @@ impl Error {
     pub(crate) fn turns_away(&self) -> Option<WhyTurnedAway> {
         let whose = Side::Theirs;
         match self {
-            Self::OtherVillage { whose: of } if *of == whose => Some(WhyTurnedAway::OtherVillage),
+            Self::OtherVillage { whose: of, .. } if *of == whose => {
+                Some(WhyTurnedAway::OtherVillage)
+            }
             Self::Expired { whose: of, .. } if *of == whose => Some(WhyTurnedAway::Expired),
             Self::NotYetValid { whose: of, .. } if *of == whose => Some(WhyTurnedAway::NotYetValid),
             Self::NoCertificate { whose: of } if *of == whose => Some(WhyTurnedAway::NoCertificate),
@@ -244,10 +267,17 @@ impl Error {
 
 fn from_certificate_error(why: rustls::CertificateError) -> Error {
     use rustls::CertificateError as C;
+    let whose = Side::Theirs;
     match why {
         C::UnknownIssuer | C::BadSignature => Error::OtherVillage {
-            whose: Side::Theirs,
+            whose,
+            villages: None,
         },
+        C::Other(other) if other.0.is::<VillageShown>() => {
+            let shown = other.0.downcast_ref::<VillageShown>();
+            let villages = shown.map(|shown| (shown.ours.clone(), shown.theirs.clone()));
+            Error::OtherVillage { whose, villages }
+        }
         other => Error::Tls(rustls::Error::InvalidCertificate(other)),
     }
 }
@@ -256,7 +286,11 @@ fn from_certificate_error(why: rustls::CertificateError) -> Error {
 fn from_alert(alert: rustls::AlertDescription) -> Error {
     use rustls::AlertDescription as A;
     match alert {
-        A::UnknownCA => Error::OtherVillage { whose: Side::Ours },
+        // What this node's own verifier says, so.
+        A::UnknownCA | A::CertificateUnknown => Error::OtherVillage {
+            whose: Side::Ours,
+            villages: None,
+        },
         A::CertificateExpired => Error::Expired {
             whose: Side::Ours,
             times: None,
@@ -305,12 +339,21 @@ impl fmt::Display for Error {
                 "the peer answered the greeting with {verdict}, which means nothing"
             ),
             Self::NotTls => f.write_str("the peer does not speak TLS"),
-            Self::OtherVillage { whose } => {
+            Self::SpeaksHttp => f.write_str(
+                "this port speaks HTTP: nodes join at the other one, which the home or the site prints as the one that it listens on",
+            ),
+            Self::OtherVillage { whose, villages } => {
                 write!(
                     f,
                     "the certificate of {} is signed by the authority of another village",
                     whose.noun()
-                )
+                )?;
+                match villages {
+                    Some((ours, theirs)) => {
+                        write!(f, ": this node is of village {ours}, the peer of village {theirs}")
+                    }
+                    None => Ok(()),
+                }
             }
             Self::Expired { whose, times } => {
                 write!(f, "the certificate of {} ", whose.noun())?;

@@ -116,7 +116,8 @@ impl ServerCertVerifier for VillageVerifier {
         _: &[u8],
         _: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        self.trust.check_signed(certificate, intermediates)?;
+        let signed = self.trust.check_signed(certificate, intermediates);
+        signed.map_err(|error| self.trust.name_villages(certificate, error))?;
         Ok(ServerCertVerified::assertion())
     }
 

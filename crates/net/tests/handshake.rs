@@ -159,14 +159,28 @@ async fn certificates_of_another_village_are_refused_on_both_sides() {
         matches!(
             dialed,
             Error::OtherVillage {
-                whose: Side::Theirs
+                whose: Side::Theirs,
+                villages: Some(_)
             }
         ),
         "{dialed}"
     );
+    // Both are named.
+    let villages = [village.home.village(), other.home.village()];
+    let words = dialed.to_string();
+    assert!(
+        villages.iter().all(|village| words.contains(village)),
+        "{words}"
+    );
     let heard = heard.unwrap_err().error;
     assert!(
-        matches!(heard, Error::OtherVillage { whose: Side::Ours }),
+        matches!(
+            heard,
+            Error::OtherVillage {
+                whose: Side::Ours,
+                ..
+            }
+        ),
         "{heard}"
     );
 }
@@ -205,7 +219,8 @@ async fn a_caller_of_another_village_learns_why_it_is_refused() {
         matches!(
             heard,
             Error::OtherVillage {
-                whose: Side::Theirs
+                whose: Side::Theirs,
+                ..
             }
         ),
         "{heard}"

@@ -126,4 +126,4 @@ pub use home::{
     NameLimits, OtherHistory, Reopen,
 };
 pub use member::{Member, MemberAction, MemberCommand, MemberConfig, Request, Response, Source};
-pub use redirector::{Redirector, RedirectorConfig};
+pub use redirector::{ParentNames, Redirector, RedirectorConfig};

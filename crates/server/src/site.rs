@@ -6,7 +6,7 @@ use std::time::Instant;
 use thorp_model::Outbox;
 use thorp_net::driver::{Driver, Handle, NoWorld, ParentConfig};
 use thorp_net::{Address, Identity, NodeRole, issue};
-use thorp_protocol::{Redirector, RedirectorConfig};
+use thorp_protocol::{ParentNames, Redirector, RedirectorConfig};
 use tracing::info;
 
 use crate::beside::{serve_beside, until};
@@ -66,6 +66,7 @@ impl SiteServer {
             .http
             .map(|address| Http::start((address, config.http_for), &own, view));
         let mut core = RedirectorConfig::new(node, name.to_owned());
+        core.parents = Some(parent_names(config));
         core.cache_bytes = config.limits.cache.size();
         core.alive = Some(config.link.alive());
         core.images_beside = config.link.lanes > 1;
@@ -106,6 +107,18 @@ impl SiteServer {
         let (core, world) = (&mut self.core, &mut NoWorld);
         self.driver.run(core, world, Outbox::new(), shutdown).await;
         info!("the site has shut down");
+    }
+}
+
+fn parent_names(config: &SiteConfigFile) -> ParentNames {
+    let names = config
+        .parent
+        .iter()
+        .filter_map(|parent| parent.name.clone());
+    let homes: Vec<String> = names.collect();
+    ParentNames {
+        others: config.parent.len() - homes.len(),
+        homes,
     }
 }
 

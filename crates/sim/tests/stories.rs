@@ -124,6 +124,7 @@ const CAUGHT: &[(Bug, &str)] = &[
     (Bug::NobodyForgets, "trap-r17-past-the-old-position"),
     (Bug::LeftExecuted, "trap-r20-an-earlier-incarnation"),
     (Bug::LostIsNo, "trap-r21-a-lost-vote"),
+    (Bug::HomesToldFirst, "homes-that-a-site-is-to-reach"),
     (Bug::ClaimsNotPassed, "trap-r24-a-site-that-is-behind"),
     (Bug::ClaimsNotPassed, "trap-r38-on-a-standing-edge"),
     (Bug::SiteBelieved, "trap-r20-a-commit-on-its-way"),

@@ -6,9 +6,7 @@ use crate::failure::{Code, Failure};
 use crate::names;
 use crate::text::{Side, Table};
 use clap::Args;
-use std::thread::sleep;
-use std::time::Duration;
-use thorp_client::{HomeStatus, Member, SegmentEntry};
+use thorp_client::{ErrorKind, Member, SegmentEntry};
 
 /// What `thorp ls` is told.
 #[derive(Args, Debug)]
@@ -24,68 +22,104 @@ pub(crate) struct Options {
     via: Via,
 }
 
+/// What was found, and who did not answer.
+#[derive(Default)]
+struct Listing {
+    entries: Vec<SegmentEntry>,
+    /// Names of homes, and why.
+    missed: Vec<(String, String)>,
+}
+
 /// Prints a line for each segment.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let member = options.via.join()?;
-    let prefixes = match &options.prefix {
-        Some(prefix) => vec![prefix.clone()],
-        None => everywhere(&member)?,
+    let listing = match &options.prefix {
+        Some(prefix) => Listing {
+            entries: member.list(prefix)?,
+            missed: Vec::new(),
+        },
+        None => Listing::of_all(&member)?,
     };
-    let mut entries = Vec::new();
-    for prefix in prefixes {
-        entries.extend(member.list(&prefix)?);
+    match options.json {
+        true => say_json(&listing.as_json())?,
+        false => listing.show(options.prefix.is_some())?,
     }
-    if options.json {
-        let list: Vec<_> = entries
-            .iter()
-            .map(|entry| serde_json::json!({"name": entry.name, "pages": pages(entry)}))
-            .collect();
-        return say_json(&list);
-    }
-    if entries.is_empty() {
-        // Nothing is the result; this is for whoever looks.
-        let such = if options.prefix.is_some() {
-            "such "
-        } else {
-            ""
+    listing.check()
+}
+
+impl Listing {
+    /// Of all homes that the site is to reach. It has told of those that are there, so nothing is waited for.
+    fn of_all(member: &Member) -> Result<Self, Failure> {
+        let mut listing = Listing::default();
+        let names = member.home_names()?.names;
+        let homes = member.homes();
+        let is_reached = |name: &String| {
+            homes
+                .iter()
+                .any(|home| home.name == *name && home.reachable)
         };
-        let _ = crate::text::note(&format!("there are no {such}segments"));
-        return Ok(());
-    }
-    let mut table = Table::new(&[("segment", Side::Left), ("pages", Side::Right)]);
-    for entry in &entries {
-        table.row(vec![entry.name.clone(), pages(entry).to_string()]);
-    }
-    say(&table.render())
-}
-
-/// The prefixes of all homes. A site that reaches none knows of none: then it is not known what there is.
-fn everywhere(member: &Member) -> Result<Vec<String>, Failure> {
-    let homes = begun(member);
-    if homes.is_empty() {
-        let todo = "`thorp status` on its machine tells why";
-        let failure = Failure::new("no home is reached by way of this site", todo);
-        return Err(failure.with(Code::Unreachable));
-    }
-    let prefixes = homes.iter().map(|home| format!("thorp://{}/", home.name));
-    Ok(prefixes.collect())
-}
-
-/// A site tells of one home after another when somebody has joined.
-fn begun(member: &Member) -> Vec<HomeStatus> {
-    let mut homes = member.homes();
-    loop {
-        sleep(NEXT_HOME_WITHIN);
-        let more = member.homes();
-        if more.len() <= homes.len() {
-            return more;
+        for name in names {
+            if !is_reached(&name) {
+                let why = "it is out of reach";
+                listing.missed.push((name, why.to_owned()));
+                continue;
+            }
+            match member.list(&format!("thorp://{name}/")) {
+                Ok(entries) => listing.entries.extend(entries),
+                Err(error) if error.kind() == ErrorKind::HomeUnreachable => {
+                    listing.missed.push((name, error.to_string()));
+                }
+                Err(error) => return Err(error.into()),
+            }
         }
-        homes = more;
+        Ok(listing)
+    }
+
+    fn as_json(&self) -> serde_json::Value {
+        let segments = self.entries.iter();
+        let segments =
+            segments.map(|entry| serde_json::json!({"name": entry.name, "pages": pages(entry)}));
+        let missed = self.missed.iter();
+        let missed = missed.map(|(home, why)| serde_json::json!({"home": home, "why": why}));
+        serde_json::json!({
+            "segments": segments.collect::<Vec<_>>(),
+            "not_reached": missed.collect::<Vec<_>>(),
+        })
+    }
+
+    fn show(&self, is_prefix: bool) -> Result<(), Failure> {
+        if self.entries.is_empty() {
+            if self.missed.is_empty() {
+                // Nothing is the result; this is for whoever looks.
+                let such = if is_prefix { "such " } else { "" };
+                let _ = crate::text::note(&format!("there are no {such}segments"));
+            }
+            return Ok(());
+        }
+        let mut table = Table::new(&[("segment", Side::Left), ("pages", Side::Right)]);
+        for entry in &self.entries {
+            table.row(vec![entry.name.clone(), pages(entry).to_string()]);
+        }
+        say(&table.render())
+    }
+
+    /// What is there was listed; whoever did not answer is named.
+    fn check(&self) -> Result<(), Failure> {
+        if self.missed.is_empty() {
+            return Ok(());
+        }
+        let missed = self
+            .missed
+            .iter()
+            .map(|(home, why)| format!("home {home}: {why}"));
+        let what = format!(
+            "not all segments are listed: {}",
+            missed.collect::<Vec<_>>().join("; ")
+        );
+        let todo = "`thorp status` on the machine of the site tells why; list one home with `thorp ls thorp://HOME/`";
+        Err(Failure::new(what, todo).with(Code::Unreachable))
     }
 }
-
-/// So soon after one home the next one is told of, if there is one.
-const NEXT_HOME_WITHIN: Duration = Duration::from_millis(300);
 
 /// Pages that may hold objects: the first has only what the home itself notes there.
 fn pages(entry: &SegmentEntry) -> u32 {
@@ -93,5 +127,9 @@ fn pages(entry: &SegmentEntry) -> u32 {
 }
 
 const HELP: &str = "\
-Lists segments whose names begin as given; of all homes that are reached if nothing is given. Pages are
-given to members by the dozen, and cost nothing while nothing is in them.";
+Lists segments whose names begin as given; of all homes if nothing is given. Homes that did not answer are
+named, and the exit code is 4 then. Pages are given to members by the dozen, and cost nothing while nothing is in
+them.
+
+  thorp ls
+  thorp ls thorp://alps/shop --json";

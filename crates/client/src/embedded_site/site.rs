@@ -11,7 +11,7 @@ use std::time::Duration;
 use thorp_model::{Direction, NodeKind, Note, Outbox};
 use thorp_net::driver::{Driver, DriverConfig, Handle, NoWorld, ParentConfig, net_config};
 use thorp_net::{Address, Identity, Limits, LinkDelay, Listener};
-use thorp_protocol::{AliveLimits, RedirectorConfig};
+use thorp_protocol::{AliveLimits, ParentNames, RedirectorConfig};
 use tokio::sync::oneshot;
 
 /// How the edges of a member, and of the redirector beside it, behave.
@@ -137,11 +137,20 @@ async fn open(
     config.parents = homes.collect();
     config.net_limits = edges.limits;
     let homes = config.parents.len();
+    let names = config
+        .parents
+        .iter()
+        .filter_map(|parent| parent.expect_name.clone());
+    let names: Vec<String> = names.collect();
     let (driver, handle) = Driver::new(config);
     let mut config = RedirectorConfig::new(node, name);
     config.cache_bytes = EMBEDDED_SITE_CACHE_BYTES;
     config.alive = Some(edges.alive);
     config.images_beside = true;
+    config.parents = Some(ParentNames {
+        others: homes - names.len(),
+        homes: names,
+    });
     let wanting = handle.clone();
     let redirector = EmbeddedRedirector::new(config, homes, move || wanting.want_parents());
     Ok((driver, redirector, handle, address))

@@ -2,13 +2,15 @@
 
 use super::Member;
 use crate::due::due_since;
+use crate::limits::RETRY_PAUSE;
 use crate::name::{SegmentName, Spot};
 use crate::runtime::block_on;
 use crate::segment::{Segment, SegmentEntry};
 use crate::{Error, ErrorKind, Reference, Result};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use thorp_model::{CallRequest, CallResponse, HomeId, SegmentId, SegmentInfo};
+use thorp_model::{CallRequest, CallResponse, HomeId, HomeNames, SegmentId, SegmentInfo};
 
 impl Member {
     // --- Segments ---
@@ -214,34 +216,71 @@ impl Member {
             if let Some(home) = shared.homes.by_name(name) {
                 return Ok(home);
             }
+            let all = self.home_names_now().filter(|homes| homes.is_all);
+            if let Some(all) = all.filter(|all| all.names.iter().all(|known| known != name)) {
+                return Err(no_such_home(name, &all));
+            }
             let is_any_live = shared.homes.is_any_live();
             let patience = match is_any_live {
                 true => UNKNOWN_HOME_PATIENCE.min(self.session.fetch_timeout),
                 false => self.session.fetch_timeout,
             };
-            let due = due_since(begun, patience);
+            let due = due_since(begun, patience).min(self.session.due(patience));
             if !shared.requests.changed(&mut changes, due).await? {
-                return Err(match is_any_live {
-                    true => self.no_such_home(name),
-                    false => Error::unreachable(format!("home {name} cannot be reached")),
-                });
+                return Err(Error::unreachable(match self.runtime.is_below_a_site() {
+                    true => format!("the site does not reach home {name}"),
+                    false => format!("home {name} cannot be reached"),
+                }));
             }
         }
     }
 
-    /// A member knows the homes that its site reaches, not those that the site should reach.
-    fn no_such_home(&self, name: &str) -> Error {
-        let known = self.shared().homes.all().into_iter().map(|home| home.name);
-        let known = known.collect::<Vec<_>>().join(", ");
-        match self.runtime.is_below_a_site() {
-            true => Error::unreachable(format!(
-                "no home called {name} is reached by way of this site, only {known}: it is down, or its name is another one"
-            )),
-            false => Error::new(
-                ErrorKind::NotFound,
-                format!("there is no home called {name}; known are: {known}"),
-            ),
+    /// The homes of the village, whether or not they can be reached: those that the site of this member is to reach, or
+    /// those that the member has joined itself. Waits for the site's word. Those of them that can be reached are in
+    /// [`Member::homes`] when this returns.
+    ///
+    /// # Errors
+    ///
+    /// [`HomeUnreachable`](ErrorKind::HomeUnreachable) if the site or a home does not say it in time, and
+    /// [`Closed`](ErrorKind::Closed).
+    pub fn home_names(&self) -> Result<HomeNames> {
+        block_on(self.home_names_async())
+    }
+
+    /// As [`Member::home_names`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Member::home_names`].
+    pub async fn home_names_async(&self) -> Result<HomeNames> {
+        let shared = self.shared();
+        let (mut changes, due) = (shared.homes.changes(), self.session.fetch_due());
+        loop {
+            changes.mark_unchanged();
+            if let Some(names) = self.home_names_now() {
+                return Ok(names);
+            }
+            let next = due.min(Instant::now() + RETRY_PAUSE);
+            if !shared.requests.changed(&mut changes, next).await? && next == due {
+                return Err(Error::unreachable(
+                    "nobody has said in time which homes there are",
+                ));
+            }
         }
+    }
+
+    /// The same, if it is known already. A member that has joined at homes knows it when all have answered.
+    fn home_names_now(&self) -> Option<HomeNames> {
+        let homes = &self.shared().homes;
+        if self.runtime.is_below_a_site() {
+            return homes.names_told();
+        }
+        let known: BTreeSet<String> = homes.all().into_iter().map(|home| home.name).collect();
+        let is_all = self.runtime.has_all_parents() && !known.is_empty();
+        is_all.then(|| HomeNames {
+            names: known.into_iter().collect(),
+            is_all,
+        })
     }
 
     async fn open_at(&self, home: HomeId, path: &str, create: bool) -> Result<Segment> {
@@ -309,6 +348,17 @@ impl Member {
             }
         }
     }
+}
+
+fn no_such_home(name: &str, all: &HomeNames) -> Error {
+    let words = match all.names.is_empty() {
+        true => format!("there is no home called {name}"),
+        false => format!(
+            "there is no home called {name}; known are: {}",
+            all.names.join(", ")
+        ),
+    };
+    Error::new(ErrorKind::NotFound, words)
 }
 
 fn other_answer() -> Error {

@@ -6,12 +6,14 @@ use crate::lock::lock;
 use crate::{Error, Result};
 use std::sync::{Arc, Mutex};
 use std::time::{Instant, SystemTime};
-use thorp_model::{EdgeId, Generation, HomeId, Incarnation};
+use thorp_model::{EdgeId, Generation, HomeId, HomeNames, Incarnation};
 use tokio::sync::watch;
 
 #[derive(Debug)]
 pub(crate) struct Homes {
     known: Mutex<Vec<KnownHome>>,
+    /// What the site has said that it is to reach.
+    told: Mutex<Option<HomeNames>>,
     changed: watch::Sender<u64>,
 }
 
@@ -31,6 +33,7 @@ impl Homes {
     pub(crate) fn new() -> Self {
         Homes {
             known: Mutex::default(),
+            told: Mutex::default(),
             changed: watch::Sender::new(0),
         }
     }
@@ -64,6 +67,17 @@ impl Homes {
         }
         drop(known);
         self.changed.send_modify(|count| *count += 1);
+    }
+
+    /// The site has said which homes it is to reach.
+    pub(crate) fn told(&self, homes: HomeNames) {
+        *lock(&self.told) = Some(homes);
+        self.changed.send_modify(|count| *count += 1);
+    }
+
+    /// The homes that the site is to reach, if it has said so.
+    pub(crate) fn names_told(&self) -> Option<HomeNames> {
+        lock(&self.told).clone()
     }
 
     pub(crate) fn all(&self) -> Vec<KnownHome> {

@@ -91,6 +91,13 @@ impl MemberRuntime {
         parent.is_some_and(|parent| parent.peer.kind == NodeKind::Redirector)
     }
 
+    /// Whether all that it has dialed have answered.
+    pub(crate) fn has_all_parents(&self) -> bool {
+        let parents = self.parents();
+        let is_there = |parent: &ParentStatus| matches!(parent.state, ParentState::Connected(_));
+        parents.iter().all(is_there)
+    }
+
     /// Waits until the parents have answered.
     pub(crate) async fn joined(&self, timeout: Duration) -> Result<(), JoinError> {
         let due = due_after(timeout);

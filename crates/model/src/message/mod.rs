@@ -27,6 +27,7 @@ pub use up::{
 };
 
 use crate::{Attempt, Claim, EntryNo, Epoch, HomeId, Image, MemberId, PageId, Position};
+use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +44,18 @@ pub enum Message {
     /// [`Down::End`] (rule R9). At most [`crate::limits::CLAIMS_MAX`]; of a home that it does not name, the child
     /// holds nothing.
     Claims(Vec<(HomeId, Claim)>),
+    /// To the child: which homes the parent is to reach. It follows on the streams that begin when the child has claimed,
+    /// and comes again when there is more to tell (rule 1).
+    Homes(HomeNames),
+}
+
+/// The homes that a site is to reach, whether or not it does.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct HomeNames {
+    /// Their names, at most [`crate::limits::HOME_NAMES_MAX`].
+    pub names: Vec<String>,
+    /// Whether there are no others.
+    pub is_all: bool,
 }
 
 /// A helper's answer: an image with the label that brings it under the

@@ -14,7 +14,11 @@ pub(crate) fn all() -> Vec<Sample> {
     let ups = ups().into_iter().map(Message::Up);
     let downs = downs().into_iter().map(Message::Down);
     let claims = Message::Claims(vec![(HOME, claim())]);
-    let messages = ups.chain(downs).chain([Message::Alive, claims]);
+    let homes = Message::Homes(HomeNames {
+        names: vec![String::from("alps"), String::from("dale")],
+        is_all: true,
+    });
+    let messages = ups.chain(downs).chain([Message::Alive, claims, homes]);
     let samples: Vec<Sample> = messages.map(|message| encoded(&message)).collect();
     assert_eq!(
         variants(&samples, "up"),
@@ -37,6 +41,7 @@ fn encoded(message: &Message) -> Sample {
         Message::Down(down) => format!("down {}", down_name(down)),
         Message::Alive => String::from("alive"),
         Message::Claims(_) => String::from("claims"),
+        Message::Homes(_) => String::from("homes"),
     };
     (name, bytes)
 }

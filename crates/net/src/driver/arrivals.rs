@@ -167,7 +167,8 @@ impl Dialer {
                 }
                 Err(Refused { words, kind }) => {
                     self.say(&words, kind, &mut said);
-                    self.lost(&words, kind == Some(ErrorKind::Refused));
+                    let is_final = matches!(kind, Some(ErrorKind::Refused | ErrorKind::Elsewhere));
+                    self.lost(&words, is_final);
                 }
             }
             tokio::time::sleep(backoff.failed()).await;
@@ -288,7 +289,7 @@ impl Dialer {
         said.push_str(words);
         match kind {
             // Trying again will not help before a person does something.
-            Some(ErrorKind::Misconfigured | ErrorKind::PeerMisbehaved) => {
+            Some(ErrorKind::Misconfigured | ErrorKind::Elsewhere | ErrorKind::PeerMisbehaved) => {
                 error!(parent = name, "not reached: {words}");
             }
             _ => warn!(parent = name, "not reached, dialing on: {words}"),

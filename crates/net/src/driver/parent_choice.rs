@@ -177,7 +177,7 @@ impl Stagger {
 
 impl Refused {
     fn all(refused: Vec<Refused>) -> Self {
-        let kind = refused.last().and_then(|one| one.kind);
+        let kind = common(refused.iter().map(|one| one.kind));
         let words: Vec<String> = refused.into_iter().map(|one| one.words).collect();
         let words = match words.is_empty() {
             true => "no address to call".to_owned(),
@@ -187,11 +187,18 @@ impl Refused {
     }
 }
 
+/// What several failures ask of the caller: another try, if it may help at one of the addresses.
+fn common(kinds: impl Iterator<Item = Option<ErrorKind>> + Clone) -> Option<ErrorKind> {
+    let is_hopeful = |kind| matches!(kind, None | Some(ErrorKind::Retry));
+    let hopeful = kinds.clone().find(|kind| is_hopeful(*kind));
+    hopeful.or_else(|| kinds.last()).flatten()
+}
+
 impl From<&DialError> for Refused {
     fn from(error: &DialError) -> Self {
         Self {
             words: error.to_string(),
-            kind: error.attempts.last().map(|(_, error)| error.kind()),
+            kind: common(error.attempts.iter().map(|(_, error)| Some(error.kind()))),
         }
     }
 }

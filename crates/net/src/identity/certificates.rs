@@ -246,13 +246,26 @@ pub(crate) fn blocks_of(pem: &str) -> Vec<String> {
 /// two villages never carry the same name.
 fn authority_params(village: &str) -> CertificateParams {
     let mut params = CertificateParams::default();
-    params.distinguished_name = distinguished_name(&format!("thorp village {village}"));
+    params.distinguished_name = distinguished_name(&format!("{VILLAGE_NAME}{village}"));
     // No intermediate authorities.
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
     Validity::of_life(AUTHORITY_LIFE).put_into(&mut params);
     params
 }
+
+/// The village that a certificate names as that of its issuer. Nobody vouches for it: it is for people only.
+pub(crate) fn village_claimed(certificate: &CertificateDer<'_>) -> Option<String> {
+    const DIGITS: usize = 16;
+    let mut ends = certificate
+        .windows(VILLAGE_NAME.len() + DIGITS)
+        .filter_map(|window| window.strip_prefix(VILLAGE_NAME.as_bytes()));
+    let digits = ends.find(|end| end.iter().all(u8::is_ascii_hexdigit))?;
+    String::from_utf8(digits.to_vec()).ok()
+}
+
+/// In the name of an authority, before that of its village.
+const VILLAGE_NAME: &str = "thorp village ";
 
 fn distinguished_name(common_name: &str) -> DistinguishedName {
     let mut name = DistinguishedName::new();

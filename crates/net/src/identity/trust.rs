@@ -1,15 +1,18 @@
 //! What a node accepts of a certificate (rule R1).
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use rustls::RootCertStore;
 use rustls::client::verify_server_cert_signed_by_trust_anchor;
 use rustls::crypto::ring;
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::ParsedCertificate;
+use rustls::{OtherError, RootCertStore};
 
+use super::certificates::{village_claimed, village_of};
 use super::certified::{CertifiedName, NameFault, hexadecimal};
 use super::validity::{self, Validity};
+use crate::error::VillageShown;
 use crate::{Error, Side, crypto};
 
 /// The authorities that a node trusts.
@@ -95,6 +98,27 @@ impl Trust {
                 roots.add(authority.clone().into_owned())?;
                 check_chain(certificate, &[], &roots)
             }
+        }
+    }
+
+    /// The same error, with both villages if it is that the certificate is of another one.
+    pub(crate) fn name_villages(
+        &self,
+        certificate: &CertificateDer<'_>,
+        error: rustls::Error,
+    ) -> rustls::Error {
+        use rustls::CertificateError as C;
+        let rustls::Error::InvalidCertificate(C::UnknownIssuer | C::BadSignature) = &error else {
+            return error;
+        };
+        let ours = self.authorities.first().map(village_of);
+        let villages = ours.and_then(Result::ok).zip(village_claimed(certificate));
+        match villages {
+            Some((ours, theirs)) if ours != theirs => {
+                let shown = Arc::new(VillageShown { ours, theirs });
+                rustls::Error::InvalidCertificate(C::Other(OtherError(shown)))
+            }
+            _ => error,
         }
     }
 

@@ -176,6 +176,11 @@ impl StateMachine for Home {
                 edge,
                 message: Message::Down(message),
             } => self.heard_other(now, edge, message, outbox),
+            // Another home leads to no home but itself.
+            Event::Received {
+                message: Message::Homes(_),
+                ..
+            } => {}
             Event::Command(command) => self.command(now, command, outbox),
             Event::Tick => {}
         }

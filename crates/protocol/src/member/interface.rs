@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use thorp_model::{
     CallError, CallRequest, CallResponse, Command, CommitId, EdgeId, FetchRefusal, HomeId,
-    Incarnation, Outcome, Part, Place, Publish, RequestId, SegmentId, Stamp,
+    HomeNames, Incarnation, Outcome, Part, Place, Publish, RequestId, SegmentId, Stamp,
 };
 
 /// What a member's program and page cache hand in.
@@ -163,6 +163,8 @@ pub enum MemberAction {
     },
     /// A home is out of reach: its stream has ended.
     StreamEnded(HomeId),
+    /// A site has told which homes it is to reach. Those whose streams have not begun are out of its reach (rule 1).
+    HomesTold(HomeNames),
     /// A home has gone back in time: what the program has of it may be lost. The next [`MemberAction::Publish`] begins its
     /// cache anew. Pages that the home has granted may be granted to others (rule R9).
     WentBack(HomeId),

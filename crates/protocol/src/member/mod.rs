@@ -56,10 +56,10 @@ use crate::member::uplink::Uplink;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use thorp_model::limits::HEARTBEAT_MS;
+use thorp_model::limits::{HEARTBEAT_MS, HOME_NAMES_MAX};
 use thorp_model::{
-    Direction, Down, EdgeId, Event, HomeId, Image, Message, Millis, NodeKind, Note, Now, Outcome,
-    PageId, Place, Position, RequestId, StateMachine, Step, Verdict, message,
+    Direction, Down, EdgeId, Event, HomeId, HomeNames, Image, Message, Millis, NodeKind, Note, Now,
+    Outcome, PageId, Place, Position, RequestId, StateMachine, Step, Verdict, message,
 };
 
 /// What a member fills.
@@ -104,6 +104,10 @@ impl StateMachine for Member {
                 edge,
                 message: Message::Down(message),
             } => self.received(now, edge, message, outbox),
+            Event::Received {
+                edge,
+                message: Message::Homes(homes),
+            } => self.told_of_homes(edge, homes, outbox),
             Event::Received { edge, .. } => outbox.close(edge, "a parent sent up"),
             Event::Command(MemberCommand::Request { id, request }) => {
                 self.requested(now, id, request, outbox);
@@ -299,6 +303,14 @@ impl Member {
     }
 
     // --- Down ---
+
+    fn told_of_homes(&mut self, edge: EdgeId, mut homes: HomeNames, outbox: &mut Outbox) {
+        if self.parents.contains_key(&edge) {
+            homes.is_all &= homes.names.len() <= HOME_NAMES_MAX;
+            homes.names.truncate(HOME_NAMES_MAX);
+            outbox.act(MemberAction::HomesTold(homes));
+        }
+    }
 
     fn received(&mut self, now: Millis, edge: EdgeId, message: Down, outbox: &mut Outbox) {
         if !self.parents.contains_key(&edge) {

@@ -2,6 +2,7 @@
 
 use crate::edge::downstream::ChildLimits;
 use crate::edge::liveness::AliveLimits;
+use crate::redirector::ParentNames;
 use alloc::string::String;
 use thorp_model::MemberId;
 use thorp_model::limits::{
@@ -14,6 +15,8 @@ use thorp_model::limits::{
 pub struct RedirectorConfig {
     /// This process start.
     pub node: MemberId,
+    /// What its parents are called. Without it, it does not tell its children which homes there are (rule 1).
+    pub parents: Option<ParentNames>,
     /// Its name, for people.
     pub name: String,
     /// Bytes of page images that it keeps itself, shared evenly by its homes; zero keeps none.
@@ -48,6 +51,7 @@ impl RedirectorConfig {
     pub fn new(node: MemberId, name: String) -> Self {
         RedirectorConfig {
             node,
+            parents: None,
             name,
             cache_bytes: SITE_CACHE_BYTES,
             kept_bytes_max: PENDING_WRITES_COMMIT_BYTES_MAX,

@@ -16,6 +16,7 @@
 //! | `standby`, `subtree` | the node's own memory, and what nobody in the subtree needs any more |
 //! | `prefetch` | what will be wanted: refetches, successors, hints |
 //! | `resync` | reports of children and of the node's own memory (rule 13) |
+//! | `reach` | the homes that the node is to reach (rule 1) |
 //! | `watch` | the segments that are watched below and above |
 
 mod config;
@@ -25,6 +26,7 @@ mod passed_claims;
 mod peer_fetch;
 mod prefetch;
 mod proxy;
+mod reach;
 mod redirects;
 mod requests;
 mod resync;
@@ -37,6 +39,7 @@ mod waiter;
 mod watch;
 
 pub use config::RedirectorConfig;
+pub use reach::ParentNames;
 
 use crate::edge::claims::Claims;
 use crate::edge::delegation;
@@ -48,6 +51,7 @@ use crate::redirector::delegations::Delegations;
 use crate::redirector::passed_claims::Passed;
 use crate::redirector::prefetch::hints;
 use crate::redirector::proxy::Proxy;
+use crate::redirector::reach::Reach;
 use crate::redirector::requests::{Forwarder, PassedRequests};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -56,9 +60,9 @@ use core::convert::Infallible;
 use thorp_model::limits::{CHILDREN_MAX, CLAIMS_MAX, HEARTBEAT_MS};
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CallRequest, Claim, Direction, Down, EdgeId, Epoch, Event, HomeId, Image, MemberId, Message,
-    Millis, NameId, NodeKind, Note, Now, Outcome, PageId, Peer, Position, StateMachine, Step, Up,
-    message, planted,
+    CallRequest, Claim, Direction, Down, EdgeId, Epoch, Event, HomeId, HomeNames, Image, MemberId,
+    Message, Millis, NameId, NodeKind, Note, Now, Outcome, PageId, Peer, Position, StateMachine,
+    Step, Up, message, planted,
 };
 
 /// What a redirector fills.
@@ -72,6 +76,7 @@ pub struct Redirector {
     /// What those below hold of homes whose streams have not begun there (rule R9).
     claims: Claims,
     above: BTreeMap<EdgeId, NodeKind>,
+    reach: Reach,
     neighbours: Neighbours,
     homes: BTreeMap<HomeId, Proxy>,
     passed: PassedRequests,
@@ -112,14 +117,20 @@ impl StateMachine for Redirector {
                 edge,
                 message: Message::Claims(claims),
             } => self.claimed(now, edge, claims, outbox),
+            Event::Received {
+                edge,
+                message: Message::Homes(homes),
+            } => self.told_of_homes(edge, &homes, outbox),
             Event::Tick => self.tick(now, outbox),
             Event::Connected { edge, peer, .. } => {
+                self.reach.parent_came(edge, &peer);
                 self.above.insert(edge, peer.kind);
                 self.neighbours.came(edge);
                 outbox.claim(edge, self.own_claims());
             }
             Event::Command(never) => match never {},
         }
+        self.tell_homes(outbox);
         for edge in self.neighbours.tick(now, outbox) {
             self.give_up(now, edge, outbox);
         }
@@ -147,6 +158,7 @@ impl Redirector {
             neighbours: Neighbours::new(config.alive),
             passed: PassedRequests::new(config.upward_bytes_max),
             delegations: Delegations::default(),
+            reach: Reach::new(config.parents.clone()),
             config,
             below: BTreeMap::new(),
             claims: Claims::default(),
@@ -349,6 +361,9 @@ impl Redirector {
         }
         self.neighbours.came(edge);
         self.claims.child_came(edge);
+        if planted::is(Bug::HomesToldFirst) {
+            self.reach.child_claimed(edge);
+        }
         self.below.insert(edge, peer);
     }
 
@@ -375,6 +390,26 @@ impl Redirector {
         for home in homes {
             self.begin_below(now, home, edge, outbox);
         }
+        if self.below.contains_key(&edge) {
+            self.reach.child_claimed(edge);
+        }
+    }
+
+    /// A child that has claimed has the streams that there are: what it has no stream of is out of reach (rule 1).
+    fn tell_homes(&mut self, outbox: &mut Outbox) {
+        if let Some((edges, homes)) = self.reach.take_due() {
+            for edge in edges {
+                outbox.tell_homes(edge, homes.clone());
+            }
+        }
+    }
+
+    /// A site above tells which homes it is to reach.
+    fn told_of_homes(&mut self, edge: EdgeId, homes: &HomeNames, outbox: &mut Outbox) {
+        if self.below.contains_key(&edge) {
+            return cut_off(edge, "a child sent down", outbox);
+        }
+        self.reach.parent_told(edge, homes);
     }
 
     /// Begins the stream of a home at a child, if both are ready.
@@ -469,6 +504,7 @@ impl Redirector {
             return self.child_went(now, edge, outbox);
         }
         self.above.remove(&edge);
+        self.reach.parent_went(edge);
         let homes = self.homes.iter_mut();
         let lost = homes.filter_map(|(home, proxy)| proxy.up.lost(edge).then_some(*home));
         for home in lost.collect::<Vec<HomeId>>() {
@@ -479,6 +515,7 @@ impl Redirector {
     fn child_went(&mut self, now: Millis, edge: EdgeId, outbox: &mut Outbox) {
         // What it wrote stays kept: its neighbours get that if it commits (rule 13).
         self.claims.child_went(edge);
+        self.reach.child_went(edge);
         self.passed.child_went(edge);
         for proxy in self.homes.values_mut() {
             proxy.child_went(now, edge, outbox);

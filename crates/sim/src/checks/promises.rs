@@ -35,7 +35,7 @@ pub fn sent(world: &mut World, from: NodeNo, message: &Message) -> Checked {
             super::told::asked(world, message);
             Ok(())
         }
-        Message::Alive | Message::Claims(_) => Ok(()),
+        Message::Alive | Message::Claims(_) | Message::Homes(_) => Ok(()),
     }
 }
 

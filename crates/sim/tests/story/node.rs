@@ -11,7 +11,7 @@ use thorp_model::{
 };
 use thorp_protocol::{
     AliveLimits, ChildLimits, Home, HomeAction, HomeCommand, HomeConfig, Member, MemberAction,
-    MemberCommand, MemberConfig, Redirector, RedirectorConfig,
+    MemberCommand, MemberConfig, ParentNames, Redirector, RedirectorConfig,
 };
 use thorp_sim::Authority;
 
@@ -175,6 +175,8 @@ impl Node {
                 self.limit("report", |n| config.report_pages_max = n as usize);
                 self.limit("beside", |n| config.images_beside = n > 0);
                 self.limit("reported", |n| config.reported_max = n as usize);
+                // Its homes, and one more that nobody starts.
+                self.limit("told", |_| config.parents = Some(self.parent_names()));
                 config.per_child = self.per_child();
                 config.alive = self.alive();
                 Machine::Site(Box::new(Redirector::new(config)))
@@ -199,6 +201,15 @@ impl Node {
         });
         let actions = outbox.actions.into_iter();
         actions.map(|action| action.map(Wanted::Home)).collect()
+    }
+
+    fn parent_names(&self) -> ParentNames {
+        let gone = String::from("H9");
+        let homes = self.other_homes.iter().cloned().chain([gone]);
+        ParentNames {
+            homes: homes.collect(),
+            others: 0,
+        }
     }
 
     /// Whether its certificate is an operator's: `m1.operator=1`.

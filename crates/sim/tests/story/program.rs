@@ -37,6 +37,10 @@ pub(crate) struct Program {
     pub(crate) floor: Stamp,
     /// How often it was told to forget a home that has gone back (rule R9).
     pub(crate) went_back: u32,
+    /// The homes whose streams have begun here, by name.
+    pub(crate) begun: BTreeSet<String>,
+    /// Those of which a site told it when their streams had not begun.
+    pub(crate) lost: Vec<String>,
 }
 
 /// A transaction, open or just ended.
@@ -118,6 +122,8 @@ impl Program {
             staged: BTreeMap::new(),
             called: String::new(),
             went_back: 0,
+            begun: BTreeSet::new(),
+            lost: Vec::new(),
             watermarks: BTreeMap::new(),
             ahead_of: BTreeSet::new(),
             patient: Vec::new(),

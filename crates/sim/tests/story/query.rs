@@ -75,6 +75,7 @@ fn of_program(village: &Village, who: &str, what: &[&str]) -> String {
             let heard = program.cache.heard(home_of(of)).unwrap_or_default();
             village.mono().since(heard).to_string()
         }
+        ["lost"] => program.lost.join(" "),
         ["forgot"] => program.went_back.to_string(),
         ["floor"] => names::stamp(program.floor),
         ["saw"] => program.saw(transaction),

@@ -45,6 +45,10 @@ impl Pen<'_> {
         match message {
             Message::Alive => String::from("alive"),
             Message::Claims(claims) => claimed(claims),
+            Message::Homes(homes) => {
+                let others = if homes.is_all { "" } else { ", perhaps others" };
+                format!("homes: {}{others}", homes.names.join(" "))
+            }
             Message::Up(up) => names::of_home(up.home()) + &self.up(up),
             Message::Down(down) => names::of_home(down.home()) + &self.down(down),
         }

@@ -583,6 +583,24 @@ impl Village {
                     program.went_back += 1;
                 }
             }
+            // The message shows it.
+            MemberAction::StreamBegan { name: home, .. } => {
+                if let Some(program) = self.node(name).program.as_mut() {
+                    program.begun.insert(home);
+                }
+            }
+            MemberAction::HomesTold(homes) => {
+                let Some(program) = self.node(name).program.as_mut() else {
+                    return;
+                };
+                let lost = homes.names.into_iter();
+                let lost: Vec<String> = lost.filter(|home| !program.begun.contains(home)).collect();
+                program.lost.clone_from(&lost);
+                self.say(&format!(
+                    "        {name} does not reach: {}",
+                    lost.join(" ")
+                ));
+            }
             MemberAction::Joined(place) => {
                 let page = names::page(place.page);
                 self.say(&format!("        {name} shares {page}"));
@@ -592,7 +610,6 @@ impl Village {
             | MemberAction::Showing(_)
             | MemberAction::Arrived(..)
             | MemberAction::Evicted
-            | MemberAction::StreamBegan { .. }
             | MemberAction::StreamEnded(_) => {}
         }
     }

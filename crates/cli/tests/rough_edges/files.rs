@@ -1,0 +1,98 @@
+//! Files that commands read and write (20 to 22).
+
+use super::Edges;
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::FileTypeExt;
+use std::process::{Command, Stdio};
+use std::thread;
+
+const MODEL: &str = "ISO-10303-21;
+HEADER;
+FILE_DESCRIPTION((''),'2;1');
+FILE_NAME('','',(''),(''),'','','');
+FILE_SCHEMA(('IFC4'));
+ENDSEC;
+DATA;
+#1=IFCPERSON($,'Anna',$,$,$,$,$,$);
+ENDSEC;
+END-ISO-10303-21;
+";
+
+fn imported() -> (Edges, String) {
+    let edges = Edges::new();
+    let file = edges.path("house.ifc");
+    fs::write(&file, MODEL).unwrap();
+    edges.out(&["ifc", "import", &file, "thorp://alps/house"]);
+    (edges, file)
+}
+
+/// 20: the result was renamed over whatever was there, also a device.
+#[test]
+fn edge_20_export_writes_into_what_is_no_regular_file() {
+    let (edges, _) = imported();
+    let pipe = edges.path("pipe");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let reads = {
+        let pipe = pipe.clone();
+        thread::spawn(move || {
+            let mut text = String::new();
+            File::open(pipe).unwrap().read_to_string(&mut text).unwrap();
+            text
+        })
+    };
+    edges.out(&["ifc", "export", "thorp://alps/house", &pipe]);
+    assert!(fs::metadata(&pipe).unwrap().file_type().is_fifo());
+    assert!(reads.join().unwrap().contains("IFCPERSON"));
+    // A regular file is replaced, and a link to one stays a link.
+    let (file, link) = (edges.path("out.ifc"), edges.path("link.ifc"));
+    fs::write(&file, "before").unwrap();
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    edges.out(&["ifc", "export", "thorp://alps/house", &link]);
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert!(fs::read_to_string(&file).unwrap().contains("IFCPERSON"));
+}
+
+/// 21: a file called `-` was made.
+#[test]
+fn edge_21_a_hyphen_is_standard_output_and_input() {
+    let (edges, file) = imported();
+    let mut command = edges.command(&["ifc", "export", "thorp://alps/house", "-"]);
+    command.current_dir(edges.path(""));
+    let said = thorp_testing::finish(command);
+    assert!(
+        said.code == 0 && said.out.contains("IFCPERSON"),
+        "{}{}",
+        said.out,
+        said.err
+    );
+    assert!(!fs::exists(edges.path("-")).unwrap());
+    let mut command = edges.command(&["ifc", "import", "-", "thorp://alps/again"]);
+    command
+        .stdin(File::open(file).unwrap())
+        .stdout(Stdio::null());
+    assert!(command.status().unwrap().success());
+    assert!(edges.out(&["ls"]).contains("thorp://alps/again"));
+}
+
+/// 22: *No such file*, of a segment.
+#[test]
+fn edge_22_swapped_arguments_are_wrong_usage() {
+    let (edges, file) = imported();
+    edges.fails(
+        2,
+        "swap the two",
+        &["ifc", "import", "thorp://alps/x", &file],
+    );
+    edges.fails(
+        2,
+        "is not a name",
+        &["ifc", "export", &file, "thorp://alps/house"],
+    );
+}
