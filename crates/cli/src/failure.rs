@@ -69,6 +69,23 @@ impl Failure {
         )
     }
 
+    /// The same for a program: kind, exit code, message, and what can be done.
+    pub(crate) fn as_json(&self) -> serde_json::Value {
+        let advice: Vec<&str> = self
+            .todo
+            .split("\n  -> ")
+            .filter(|line| !line.is_empty())
+            .collect();
+        serde_json::json!({
+            "error": {
+                "kind": self.code.word(),
+                "code": self.code as u8,
+                "message": self.what,
+                "advice": advice,
+            }
+        })
+    }
+
     /// For the end of the process.
     pub(crate) fn code(&self) -> ExitCode {
         ExitCode::from(self.code as u8)
@@ -92,6 +109,20 @@ impl From<Error> for Failure {
 }
 
 impl Code {
+    fn word(self) -> &'static str {
+        match self {
+            Code::Failed => "failed",
+            Code::Usage => "usage",
+            Code::Wrong => "wrong",
+            Code::Unreachable => "unreachable",
+            Code::NotThere => "not_there",
+            Code::Refused => "refused",
+            Code::OutcomeUnknown => "outcome_unknown",
+            Code::NoRight => "no_right",
+            Code::WentBack => "went_back",
+        }
+    }
+
     fn of(kind: ErrorKind) -> Self {
         match kind {
             ErrorKind::BadName => Code::Usage,

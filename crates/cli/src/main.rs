@@ -17,7 +17,7 @@ mod text;
 
 use args::{Cli, Command};
 use clap::Parser;
-use failure::Failure;
+use failure::{Code, Failure};
 use std::process::ExitCode;
 
 #[global_allocator]
@@ -26,13 +26,37 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     #[cfg(feature = "planted-bugs")]
     planted::from_environment();
-    match run(Cli::parse().command) {
+    let json = wants_json();
+    text::be_quiet(json);
+    match parsed(json).and_then(run) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             // Nothing is left to do if even that cannot be written.
-            let _ = text::error(&failure.to_string());
+            let _ = match json {
+                true => text::error_document(&failure.as_json()),
+                false => text::error(&failure.to_string()),
+            };
             failure.code()
         }
+    }
+}
+
+/// Whether errors are documents, also where the command line is none.
+fn wants_json() -> bool {
+    let mut words = std::env::args_os().take_while(|word| word != "--");
+    words.any(|word| word == "--json")
+}
+
+/// The command. Help, and what is wrong where nobody wants a document, is printed as clap does.
+fn parsed(json: bool) -> Result<Command, Failure> {
+    match Cli::try_parse() {
+        Ok(cli) => Ok(cli.command),
+        Err(error) if json && error.use_stderr() => {
+            let words = error.to_string();
+            let what = words.trim_start_matches("error: ").trim_end();
+            Err(Failure::new(what, "--help tells how it is called").with(Code::Usage))
+        }
+        Err(error) => error.exit(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Prints a line of results. A reader that has gone (`thorp ls | head`) ends the command in silence.
@@ -21,10 +22,25 @@ pub(crate) fn error(text: &str) -> io::Result<()> {
     writeln!(io::stderr().lock(), "thorp: {text}")
 }
 
-/// Prints what is worth knowing beside the results.
-pub(crate) fn note(text: &str) -> io::Result<()> {
-    writeln!(io::stderr().lock(), "{text}")
+/// Prints what went wrong, for a program.
+pub(crate) fn error_document(document: &serde_json::Value) -> io::Result<()> {
+    writeln!(io::stderr().lock(), "{document:#}")
 }
+
+/// Prints what is worth knowing beside the results: to a person.
+pub(crate) fn note(text: &str) -> io::Result<()> {
+    match QUIET.load(Ordering::Relaxed) {
+        true => Ok(()),
+        false => writeln!(io::stderr().lock(), "{text}"),
+    }
+}
+
+/// A program reads: nothing is printed but documents. For the whole process.
+pub(crate) fn be_quiet(quiet: bool) {
+    QUIET.store(quiet, Ordering::Relaxed);
+}
+
+static QUIET: AtomicBool = AtomicBool::new(false);
 
 /// A path that means the same from everywhere.
 pub(crate) fn absolute(path: &Path) -> PathBuf {

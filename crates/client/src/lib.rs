@@ -137,9 +137,10 @@ pub use segment::{Change, Changed, Lost, Segment, SegmentEntry, Watch};
 pub use stats::{Stats, Waits};
 pub use status::{HomeStatus, SiteStatus};
 pub use thorp_model::{
-    Carrier, Closed, CommitId, DamagedRights, Doubt, DoubtHome, HomeId, HomeNames, HowOpened,
-    Incarnation, KnownHistory, LifeEnd, LifeId, Met, NameId, NoCommitId, ObjectId, PageId, PageNo,
-    Point, Position, Reference, Right, RightsList, Ruling, SegmentId, Slot, Stamp, Subject,
+    Carrier, Closed, CommitId, DamagedRights, Doubt, DoubtHome, Generation, HomeId, HomeNames,
+    HowOpened, Incarnation, KnownHistory, LifeEnd, LifeId, Met, NameId, NoCommitId, ObjectId,
+    PageId, PageNo, Point, Position, Reference, Right, RightsList, Ruling, SegmentId, Slot, Stamp,
+    Subject,
 };
 pub use thorp_net::{CertifiedName, Congestion, Identity, NodeRole, Traffic};
 pub use transaction::{Pending, Transaction};

@@ -98,6 +98,20 @@ impl Process {
         lines
     }
 
+    /// The next line that has this in it.
+    ///
+    /// # Panics
+    ///
+    /// None comes.
+    pub fn line_with(&self, words: &str) -> String {
+        loop {
+            let line = self.line();
+            if line.contains(words) {
+                return line;
+            }
+        }
+    }
+
     /// The lines that have come.
     pub fn lines_now(&self) -> Vec<String> {
         self.lines.try_iter().collect()

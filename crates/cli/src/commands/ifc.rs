@@ -1,6 +1,6 @@
 //! `thorp ifc`: building models.
 
-use super::say;
+use super::{say, say_json};
 use crate::connect::Via;
 use crate::failure::Failure;
 use crate::names;
@@ -20,6 +20,9 @@ use thorp_workloads::step::{self, StepFile};
 pub(crate) struct Options {
     #[command(subcommand)]
     job: Job,
+    /// Print JSON
+    #[arg(long, global = true)]
+    json: bool,
     #[command(flatten)]
     via: Via,
 }
@@ -55,25 +58,29 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
             let member = options.via.join_for_long()?;
             let store = building_store(&member, member.open_or_create(segment)?);
             let building = store::import(&store, &model)?;
-            say(&format!(
-                "{} entities imported into {segment}",
-                building.imported()
-            ))
+            let entities = building.imported();
+            match options.json {
+                true => say_json(&serde_json::json!({"segment": segment, "entities": entities})),
+                false => say(&format!("{entities} entities imported into {segment}")),
+            }
         }
         Job::Export { segment, file } => {
             let member = options.via.join_for_long()?;
             let store = building_store(&member, member.open(segment)?);
             let model = Building::open(&store)?.export(&store)?;
             write_file(&model, file)?;
-            let told = format!(
-                "{} entities exported to {}",
-                model.entities.len(),
-                file.display()
-            );
+            let entities = model.entities.len();
+            let document = serde_json::json!({
+                "segment": segment,
+                "entities": entities,
+                "file": file.display().to_string(),
+            });
+            let told = format!("{entities} entities exported to {}", file.display());
             // Standard output has the model.
-            match is_standard(file) {
-                true => text::note(&told).map_err(|error| Failure::file(file, &error)),
-                false => say(&told),
+            match (is_standard(file), options.json) {
+                (true, _) => text::note(&told).map_err(|error| Failure::file(file, &error)),
+                (false, true) => say_json(&document),
+                (false, false) => say(&told),
             }
         }
     }
@@ -141,4 +148,8 @@ impl From<StoreError> for Failure {
 }
 
 const HELP: &str = "\
-Building models in IFC (STEP files, ISO 10303-21): one object for each entity.";
+Building models in IFC (STEP files, ISO 10303-21): one object for each entity.
+
+  thorp ifc import house.ifc thorp://dev/house
+  thorp ifc export thorp://dev/house house.ifc
+  thorp ifc export thorp://dev/house - | wc -l";

@@ -1,6 +1,6 @@
 //! `thorp put`: bytes become an object.
 
-use super::say;
+use super::{say, say_json};
 use crate::connect::Via;
 use crate::failure::{Code, Failure};
 use crate::names;
@@ -25,6 +25,9 @@ pub(crate) struct Options {
     /// Store this text instead of a file
     #[arg(long, conflicts_with = "file")]
     text: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     via: Via,
 }
@@ -51,7 +54,11 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     } else {
         create(&member, options, &bytes)?
     };
-    say(&member.format(&reference)?)
+    let name = member.format(&reference)?;
+    match options.json {
+        true => say_json(&serde_json::json!({"object": name, "bytes": bytes.len()})),
+        false => say(&name),
+    }
 }
 
 fn create(member: &Member, options: &Options, bytes: &[u8]) -> Result<Reference, Failure> {
@@ -84,4 +91,8 @@ fn read(file: Option<&Path>) -> Result<Vec<u8>, Failure> {
 
 const HELP: &str = "\
 Stores a file (or standard input) as an object and prints its reference. The segment is made if
-there is none.";
+there is none.
+
+  thorp put thorp://dev/notes --text hello
+  echo hello | thorp put thorp://dev/notes --root greeting
+  thorp put thorp://dev/plans plan.pdf --json";

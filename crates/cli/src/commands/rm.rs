@@ -1,11 +1,11 @@
 //! `thorp rm`: a segment less.
 
-use super::say;
+use super::{say, say_json};
 use crate::connect::Via;
 use crate::failure::{Code, Failure};
 use crate::names;
 use clap::Args;
-use thorp_client::ErrorKind;
+use thorp_client::{ErrorKind, Member};
 
 /// What `thorp rm` is told.
 #[derive(Args, Debug)]
@@ -17,6 +17,9 @@ pub(crate) struct Options {
     /// Do not complain about what is not there
     #[arg(long, short)]
     force: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     via: Via,
 }
@@ -24,6 +27,19 @@ pub(crate) struct Options {
 /// Removes one after the other, up to the first that cannot be removed.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let member = options.via.join()?;
+    let mut removed = Vec::new();
+    let ended = remove(&member, options, &mut removed);
+    if options.json {
+        say_json(&serde_json::json!({ "removed": removed }))?;
+    }
+    ended
+}
+
+fn remove<'a>(
+    member: &Member,
+    options: &'a Options,
+    removed: &mut Vec<&'a str>,
+) -> Result<(), Failure> {
     for name in &options.segments {
         match member.open(name) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -34,7 +50,10 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
             opened => {
                 opened?;
                 member.remove(name)?;
-                say(&format!("removed {name}"))?;
+                removed.push(name);
+                if !options.json {
+                    say(&format!("removed {name}"))?;
+                }
             }
         }
     }
@@ -47,4 +66,7 @@ fn not_there(name: &str) -> Failure {
 }
 
 const HELP: &str = "\
-Removes segments with all their objects; their room is free for others afterwards.";
+Removes segments with all their objects; their room is free for others afterwards.
+
+  thorp rm thorp://dev/notes
+  thorp rm --force thorp://dev/a thorp://dev/b";

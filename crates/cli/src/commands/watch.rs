@@ -5,8 +5,9 @@ use crate::connect::Via;
 use crate::failure::Failure;
 use crate::names;
 use clap::Args;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-use thorp_client::{Change, Changed, ErrorKind, Lost, Member};
+use thorp_client::{Change, ErrorKind, Generation, Lost, Member, ObjectId, Reference, Segment};
 
 /// What `thorp watch` is told.
 #[derive(Args, Debug)]
@@ -28,11 +29,12 @@ pub(crate) struct Options {
     via: Via,
 }
 
-/// Watches; nothing is asked for in between, changes are sent by the home.
+/// Watches; changes are sent by the home. A page with a change is read, to say what happened.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let member = options.via.join_for_long()?;
     let segment = member.open(&options.segment)?;
     let mut watch = segment.watch()?;
+    let mut seen = Seen::of(&member, &segment)?;
     // To standard error: who starts something when this is there has missed nothing.
     let _ = crate::text::note(&format!("watching {}", segment.name()));
     let end = options
@@ -46,14 +48,160 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         if end.is_some_and(|end| Instant::now() >= end) {
             break;
         }
-        if let Some(changed) = watch.next(patience)? {
-            left = print(options, &segment.name(), &changed, left)?;
-            if changed.lost.is_some() && is_removed(&member, options)? {
+        let Some(changed) = watch.next(patience)? else {
+            continue;
+        };
+        if let Some(lost) = changed.lost {
+            if is_removed(&member, options)? {
                 return tell_removed(options, &segment.name());
             }
+            say(&lost_in(options, lost))?;
+        }
+        for change in &changed.changes {
+            if left == 0 {
+                break;
+            }
+            say(&seen.tell(&member, &segment, change)?.shown(options.json))?;
+            left -= 1;
         }
     }
     Ok(())
+}
+
+/// The objects that the command knows of: by these it tells what happened to one.
+struct Seen {
+    generations: BTreeMap<ObjectId, Generation>,
+    /// There are too many to know all: then none is said to be new.
+    is_all: bool,
+}
+
+impl Seen {
+    fn of(member: &Member, segment: &Segment) -> Result<Self, Failure> {
+        let mut seen = Seen {
+            generations: BTreeMap::new(),
+            is_all: true,
+        };
+        member.transact(|tx| {
+            seen.generations.clear();
+            tx.scan_references(segment, |reference| {
+                seen.note(&reference);
+                Ok(())
+            })
+        })?;
+        Ok(seen)
+    }
+
+    fn note(&mut self, reference: &Reference) {
+        match self.generations.len() < KNOWN_MAX {
+            true => {
+                _ = self
+                    .generations
+                    .insert(reference.object, reference.generation)
+            }
+            false => self.is_all = false,
+        }
+    }
+
+    /// What a change was. It is told as of now: the object may have been changed again.
+    fn tell(
+        &mut self,
+        member: &Member,
+        segment: &Segment,
+        change: &Change,
+    ) -> Result<Told, Failure> {
+        let mut told = Told {
+            position: change.position.0,
+            what: "changed",
+            page: change.object.page.page.0,
+            slot: change.object.slot.0,
+            object: None,
+            segment: segment.name(),
+        };
+        if let Some(what) = of_segment(change) {
+            told.what = what;
+            return Ok(told);
+        }
+        let now = match member.transact(|tx| tx.object_at(segment, change.object)) {
+            // The segment was removed since.
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            now => now?,
+        };
+        let before = self.generations.get(&change.object).copied();
+        let shown = match now {
+            Some(reference) => {
+                if self.is_all && before != Some(reference.generation) {
+                    told.what = "created";
+                }
+                self.note(&reference);
+                Some(reference)
+            }
+            None => {
+                told.what = "deleted";
+                self.generations.remove(&change.object);
+                before.map(|generation| Reference {
+                    home: segment.home(),
+                    object: change.object,
+                    generation,
+                    offset: 0,
+                })
+            }
+        };
+        told.object = match shown {
+            Some(reference) => Some(member.format(&reference)?),
+            None => None,
+        };
+        Ok(told)
+    }
+}
+
+/// A change that is shown.
+struct Told {
+    position: u64,
+    what: &'static str,
+    page: u32,
+    slot: u16,
+    /// As `thorp get` takes it. None: it is the segment's own, or was gone before it was seen.
+    object: Option<String>,
+    segment: String,
+}
+
+impl Told {
+    fn shown(&self, json: bool) -> String {
+        let Told {
+            position,
+            what,
+            page,
+            slot,
+            object,
+            segment,
+        } = self;
+        match (json, object) {
+            (true, _) => serde_json::json!({
+                "position": position,
+                "change": what,
+                "object": object,
+                "page": page,
+                "slot": slot,
+            })
+            .to_string(),
+            (false, Some(object)) => format!("{position}  {what}  {object}"),
+            (false, None) if *page == 0 => format!("{position}  {what}  {segment}"),
+            (false, None) => format!("{position}  {what}  {segment}#{page}.{slot}"),
+        }
+    }
+}
+
+/// What a segment itself keeps.
+fn of_segment(change: &Change) -> Option<&'static str> {
+    if change.is_extent() {
+        Some("pages added")
+    } else if change.is_roots() {
+        Some("roots changed")
+    } else if change.is_rights() {
+        Some("rights changed")
+    } else {
+        None
+    }
 }
 
 fn is_removed(member: &Member, options: &Options) -> Result<bool, Failure> {
@@ -71,82 +219,58 @@ fn tell_removed(options: &Options, segment: &str) -> Result<(), Failure> {
     }
 }
 
-/// Prints up to `left` changes; gives how many may still be printed.
-fn print(
-    options: &Options,
-    segment: &str,
-    changed: &Changed,
-    mut left: u64,
-) -> Result<u64, Failure> {
-    if let Some(lost) = changed.lost {
-        let went_back = lost == Lost::HomeWentBack;
-        say(&match (options.json, went_back) {
-            (true, _) => {
-                serde_json::json!({"lost": true, "home_went_back": went_back}).to_string()
-            }
-            (false, true) => {
-                "the home has gone back in time, and goes on from an older state: look at everything anew".to_owned()
-            }
-            (false, false) => "some changes were lost: look at everything anew".to_owned(),
-        })?;
-    }
-    for change in &changed.changes {
-        if left == 0 {
-            break;
+fn lost_in(options: &Options, lost: Lost) -> String {
+    let went_back = lost == Lost::HomeWentBack;
+    match (options.json, went_back) {
+        (true, _) => serde_json::json!({"lost": true, "home_went_back": went_back}).to_string(),
+        (false, true) => {
+            "the home has gone back in time, and goes on from an older state: look at everything anew".to_owned()
         }
-        let (page, slot) = (change.object.page.page, change.object.slot);
-        say(&if options.json {
-            let position = change.position.to_string();
-            serde_json::json!({"position": position, "page": page, "slot": slot.to_string()})
-                .to_string()
-        } else {
-            format!("{}  {}", change.position, in_words(segment, change))
-        })?;
-        left -= 1;
-    }
-    Ok(left)
-}
-
-fn in_words(segment: &str, change: &Change) -> String {
-    let (page, slot) = (change.object.page.page, change.object.slot);
-    if change.is_extent() {
-        format!("{segment}: pages were added")
-    } else if change.is_roots() {
-        format!("{segment}: its roots")
-    } else {
-        format!("{segment}#{page}.{slot}")
+        (false, false) => "some changes were lost: look at everything anew".to_owned(),
     }
 }
 
 /// Between looks at the clock.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// Objects that are known at most, of some bytes each.
+const KNOWN_MAX: usize = 1_000_000;
+
 const HELP: &str = "\
-Prints a line for each object of a segment that is written, created or deleted from now on: the
-commit's position, the object's page and slot; in words what a segment itself keeps (slots 0 and 1
-of page 0). Ends when interrupted, or when the segment is removed.";
+Prints a line for each object of a segment that is created, changed or deleted from now on: the commit's
+position, what happened, and the object as `thorp get` takes it; also when the segment gets pages, or its roots or
+rights change. What happened is told as of the time of printing. Ends when interrupted, or when the segment is
+removed. In a segment of more than a million objects, a new one is told as changed.
+
+  thorp watch thorp://alps/notes
+  thorp watch thorp://alps/notes --json --count 10";
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thorp_client::{ObjectId, PageId, PageNo, Position, SegmentId, Slot};
 
     #[test]
-    fn what_a_segment_itself_keeps_is_told_in_words() {
-        let told = |page, slot| {
-            let object = ObjectId {
-                page: PageId {
-                    segment: SegmentId(3),
-                    page: PageNo(page),
-                },
-                slot: Slot(slot),
-            };
-            let position = Position(9);
-            in_words("thorp://alps/shop", &Change { object, position })
+    fn a_line_says_what_happened_and_to_what() {
+        let told = |object: Option<&str>, page| Told {
+            position: 9,
+            what: "created",
+            page,
+            slot: 2,
+            object: object.map(str::to_owned),
+            segment: "thorp://alps/shop".to_owned(),
         };
-        assert_eq!(told(0, 0), "thorp://alps/shop: pages were added");
-        assert_eq!(told(0, 1), "thorp://alps/shop: its roots");
-        assert_eq!(told(0, 2), "thorp://alps/shop#0.2");
-        assert_eq!(told(4, 0), "thorp://alps/shop#4.0");
+        let object = "thorp://alps/shop#4.2.1";
+        assert_eq!(
+            told(Some(object), 4).shown(false),
+            format!("9  created  {object}")
+        );
+        assert_eq!(
+            told(None, 4).shown(false),
+            "9  created  thorp://alps/shop#4.2"
+        );
+        assert_eq!(told(None, 0).shown(false), "9  created  thorp://alps/shop");
+        let json: serde_json::Value =
+            serde_json::from_str(&told(Some(object), 4).shown(true)).unwrap();
+        assert_eq!((&json["position"], &json["slot"]), (&9.into(), &2.into()));
     }
 }

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::process::{Command, Stdio};
 use std::thread;
 
-const MODEL: &str = "ISO-10303-21;
+pub(crate) const MODEL: &str = "ISO-10303-21;
 HEADER;
 FILE_DESCRIPTION((''),'2;1');
 FILE_NAME('','',(''),(''),'','','');

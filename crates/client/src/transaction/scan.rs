@@ -36,6 +36,74 @@ impl Transaction {
         segment: &Segment,
         mut visit: impl FnMut(Reference, &[u8]) -> Result<()>,
     ) -> Result<()> {
+        let mut pages = self.pages_of(segment).await?;
+        while let Some(page) = pages.next(self) {
+            for reference in self.objects_on(&pages, page).await? {
+                let found = self.ready(&reference).await?;
+                visit(reference, self.show(&reference, found)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Visits references to all objects of a segment, as [`Transaction::scan`] does, and reads no large value.
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::scan`].
+    pub fn scan_references(
+        &mut self,
+        segment: &Segment,
+        visit: impl FnMut(Reference) -> Result<()>,
+    ) -> Result<()> {
+        block_on(self.scan_references_async(segment, visit))
+    }
+
+    /// As [`Transaction::scan_references`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::scan`].
+    pub async fn scan_references_async(
+        &mut self,
+        segment: &Segment,
+        mut visit: impl FnMut(Reference) -> Result<()>,
+    ) -> Result<()> {
+        let mut pages = self.pages_of(segment).await?;
+        while let Some(page) = pages.next(self) {
+            let references = self.objects_on(&pages, page).await?;
+            references.into_iter().try_for_each(&mut visit)?;
+        }
+        Ok(())
+    }
+
+    /// The reference to the object that is at a place of a segment now, as [`Change::object`](crate::Change) names it. None:
+    /// there is none.
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::read`].
+    pub fn object_at(&mut self, segment: &Segment, object: ObjectId) -> Result<Option<Reference>> {
+        block_on(self.object_at_async(segment, object))
+    }
+
+    /// As [`Transaction::object_at`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::read`].
+    pub async fn object_at_async(
+        &mut self,
+        segment: &Segment,
+        object: ObjectId,
+    ) -> Result<Option<Reference>> {
+        let allocator = Arc::clone(segment.allocator());
+        let (page, slot) = (object.page.page, object.slot);
+        let generation = self.occupant(&allocator, page, slot, true).await?;
+        Ok(generation.map(|generation| reference_in(&allocator, page, slot, generation)))
+    }
+
+    async fn pages_of(&mut self, segment: &Segment) -> Result<Pages> {
         let allocator = Arc::clone(segment.allocator());
         let extent = self.extent(segment).await?;
         let own = self
@@ -44,19 +112,13 @@ impl Transaction {
             .pages(allocator.home)
             .filter(|page| page.segment == allocator.segment);
         let end = own.map(|page| page.page.next()).max().unwrap_or_default();
-        let mut requested = PageNo(1);
-        for page in 1..extent.max(end).0 {
-            let ahead = PageNo(page.saturating_add(SCAN_AHEAD)).min(extent);
-            while requested < ahead {
-                self.shared.prefetcher.prefetch(allocator.place(requested));
-                requested = requested.next();
-            }
-            let page = PageNo(page);
-            // Beyond the extent there is only what this transaction made.
-            let theirs = page < extent;
-            self.scan_page(&allocator, page, theirs, &mut visit).await?;
-        }
-        Ok(())
+        Ok(Pages {
+            allocator,
+            extent,
+            end: extent.max(end),
+            next: PageNo(1),
+            requested: PageNo(1),
+        })
     }
 
     /// The pages below this one may hold objects. The extent is an object of its own: creating an object beyond it
@@ -70,22 +132,17 @@ impl Transaction {
         Ok(PageNo(u32::from_le_bytes(bytes)))
     }
 
-    async fn scan_page(
-        &mut self,
-        allocator: &Arc<Allocator>,
-        page: PageNo,
-        theirs: bool,
-        visit: &mut impl FnMut(Reference, &[u8]) -> Result<()>,
-    ) -> Result<()> {
+    async fn objects_on(&mut self, pages: &Pages, page: PageNo) -> Result<Vec<Reference>> {
+        let allocator = &pages.allocator;
+        // Beyond the extent there is only what this transaction made.
+        let theirs = page < pages.extent;
+        let mut references = Vec::new();
         for slot in (0..SLOTS_MAX).map(Slot) {
-            let Some(generation) = self.occupant(allocator, page, slot, theirs).await? else {
-                continue;
-            };
-            let reference = reference_in(allocator, page, slot, generation);
-            let found = self.ready(&reference).await?;
-            visit(reference, self.show(&reference, found)?)?;
+            if let Some(generation) = self.occupant(allocator, page, slot, theirs).await? {
+                references.push(reference_in(allocator, page, slot, generation));
+            }
         }
-        Ok(())
+        Ok(references)
     }
 
     /// Which object a slot holds. Every slot is read, also an empty one: so no other commit makes an object there
@@ -120,6 +177,35 @@ impl Transaction {
                 Err(stop) => return Err(self.stopped(stop)),
             }
         }
+    }
+}
+
+/// The pages of a segment that may hold objects, one after the other.
+struct Pages {
+    allocator: Arc<Allocator>,
+    /// The home has objects below this one.
+    extent: PageNo,
+    end: PageNo,
+    next: PageNo,
+    requested: PageNo,
+}
+
+impl Pages {
+    /// The next one. Those that follow are fetched ahead.
+    fn next(&mut self, tx: &Transaction) -> Option<PageNo> {
+        let page = self.next;
+        if page >= self.end {
+            return None;
+        }
+        let ahead = PageNo(page.0.saturating_add(SCAN_AHEAD)).min(self.extent);
+        while self.requested < ahead {
+            tx.shared
+                .prefetcher
+                .prefetch(self.allocator.place(self.requested));
+            self.requested = self.requested.next();
+        }
+        self.next = page.next();
+        Some(page)
     }
 }
 
