@@ -305,9 +305,9 @@ fn a_site_has_the_name_that_its_certificate_has() {
     command.args(OF_A_TEST).args(["--listen", &alone]);
     let going = Process::start(command);
     going.ready();
-    // It reaches no home: so it is not known what there is.
+    // It reaches no home, and says so.
     let ls = thorp().run(&["ls", "--via", &alone, "--identity", &home.identity]);
-    assert_refused(&ls, 4, "no home is reached");
+    assert_refused(&ls, 4, "home alps: it is out of reach");
     assert_eq!(going.terminate(), 0);
     let other = thorp().run(&[&site[..], &["--name", "shop", "--listen=127.0.0.1:0"]].concat());
     assert_refused(&other, 1, "not of site shop");
@@ -397,12 +397,11 @@ fn a_home_that_went_away_is_waited_for_as_long_as_was_said() {
         get.env("THORP_IDENTITY", &home.identity);
         finish(get)
     };
-    // What the site has told of its home stays known to it.
     assert_eq!(get("20").out, "x");
     assert_eq!(home.process.terminate(), 0);
     let begun = std::time::Instant::now();
     assert_refused(&get("1"), 4, "home alps cannot be reached");
-    // A program that comes now hears of no home at all.
+    // A program that comes now hears of no stream at all.
     let mut put = thorp().command(&[
         "put",
         "thorp://alps/x",

@@ -228,7 +228,7 @@ impl Member {
             let due = due_since(begun, patience).min(self.session.due(patience));
             if !shared.requests.changed(&mut changes, due).await? {
                 return Err(Error::unreachable(match self.runtime.is_below_a_site() {
-                    true => format!("the site does not reach home {name}"),
+                    true => format!("home {name} cannot be reached by way of this site"),
                     false => format!("home {name} cannot be reached"),
                 }));
             }
