@@ -113,6 +113,10 @@ impl Village {
     }
 
     fn start_nodes(&mut self, options: &Options) -> Outcome<()> {
+        // The first home is told of the second one: so it has its certificate before it starts.
+        self.ca(&["init", &self.authority()])?;
+        let own = self.path(&format!("{}/identity", HOMES[0]));
+        self.invite(HOMES[0], &["--role=home"], &own)?;
         for (own, other) in [(0, 1), (1, 0)] {
             let way = self.link(&format!("{}-{}", HOMES[own], HOMES[other]), HOMES[other])?;
             let mut arguments = vec!["home".to_owned(), format!("--name={}", HOMES[own])];

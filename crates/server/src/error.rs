@@ -35,6 +35,11 @@ pub enum ServerError {
         /// What is wrong.
         error: StorageError,
     },
+    /// A new home is told of other homes, and has no certificate of their village.
+    NotOfTheirVillage {
+        /// Its name.
+        name: String,
+    },
     /// The store is another home's.
     OtherHome {
         /// The store.
@@ -113,6 +118,10 @@ impl fmt::Display for ServerError {
         match self {
             Self::Config(error) => error.fmt(f),
             Self::Identity(error) => error.fmt(f),
+            Self::NotOfTheirVillage { name } => write!(
+                f,
+                "the home {name} is told of other homes, and has no certificate of their village: without one it would found                  another"
+            ),
             Self::NoIdentity { dir, role, name } => write!(
                 f,
                 "no certificate in {}: have one issued where the village's authority is (`thorp invite {name} --role {role}`), bring the directory \
@@ -175,6 +184,7 @@ impl std::error::Error for ServerError {
             Self::Listen { error, .. } => Some(error),
             Self::Http { error, .. } | Self::System { error, .. } => Some(error),
             Self::NoIdentity { .. }
+            | Self::NotOfTheirVillage { .. }
             | Self::OtherHome { .. }
             | Self::OtherHomeId { .. }
             | Self::NoStore { .. }

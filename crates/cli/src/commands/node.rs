@@ -229,6 +229,10 @@ pub(super) fn refused(error: &ServerError) -> Failure {
         ServerError::NoIdentity { .. } => {
             "`thorp invite NAME --role ROLE --dir HOME_DIR --out DIR` makes one; name it here with --identity DIR"
         }
+        ServerError::NotOfTheirVillage { .. } => {
+            "get one where the authority is (`thorp invite NAME --role home --out DIR`), and give it with --identity DIR; the first home of \
+             a new village is started once without --other-home"
+        }
         ServerError::Listen { .. } => "choose another address with --listen, or stop what is there",
         ServerError::Http { .. } => {
             "another home or site of this machine may serve its status there: choose another address with --http IP:PORT, or \

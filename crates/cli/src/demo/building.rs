@@ -195,6 +195,7 @@ fn check(
         .map_err(|error| Failure::new(format!("the edits cannot be written: {error}"), ""))?;
     fs::write(&file, json).map_err(|error| Failure::file(&file, &error))?;
     let verdict = reader.check(job.original, &exports[0], &file)?;
+    let summary = verdict.summary();
     building.reader = verdict.words;
     let wanted = building.people.len() * job.edits as usize;
     let tags: BTreeSet<&Tag> = edits.iter().map(|edit| &edit.tag).collect();
@@ -204,11 +205,10 @@ fn check(
         good,
         format!("{} of {wanted}", edits.len()),
     );
-    let words = building.reader.last().cloned().unwrap_or_default();
     figures.check(
         "ifcopenshell accepts the export: untouched entities unchanged, every edit exactly once",
         verdict.good,
-        words,
+        summary,
     );
     let same = same(&exports[0], &exports[1])?;
     let sizes = fs::metadata(&exports[0]).map_or(0, |data| data.len());

@@ -8,6 +8,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod files;
+mod homes;
 mod names;
 mod output;
 mod waiting;

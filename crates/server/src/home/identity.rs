@@ -15,14 +15,18 @@ use crate::error::ServerError;
 use crate::node::random;
 
 /// A home makes certificates only at its first start, and only if its configuration names no directory with some. Any
-/// other home that made them would found a village of its own.
+/// other home that made them would found a village of its own: also one that is told of other homes.
 pub(super) fn check(config: &HomeConfigFile, is_new: bool) -> Result<(), ServerError> {
     let dir = config.identity_dir()?;
-    if dir.exists() || is_new && config.identity_dir.is_none() {
+    let makes_village = is_new && config.identity_dir.is_none();
+    if dir.exists() || makes_village && config.other_home.is_empty() {
         return Ok(());
     }
     let (role, name) = (NodeRole::Home, config.name()?.to_owned());
-    Err(ServerError::NoIdentity { dir, role, name })
+    Err(match makes_village {
+        true => ServerError::NotOfTheirVillage { name },
+        false => ServerError::NoIdentity { dir, role, name },
+    })
 }
 
 /// A program on this machine needs an identity of its own: the home's is no member's (rule R1). So the home that made the

@@ -6,6 +6,7 @@
 //! the log (rule 11).
 
 mod disk;
+mod first_start;
 mod history;
 mod identity;
 mod life;
@@ -35,6 +36,7 @@ use crate::http::Http;
 use crate::node::{Plan, can_listen, fresh_greeting, listed, one_way};
 use crate::status::{Nameplate, Status, Watched};
 use disk::Disk;
+use first_start::FirstStart;
 pub use identity::home_in_store;
 use life::{EndedLife, Life, Who};
 use view::{Shared, View};
@@ -75,15 +77,23 @@ impl HomeServer {
     pub async fn start(config: HomeConfigFile) -> Result<Self, ServerError> {
         config.check()?;
         let config = Arc::new(config);
-        let name = config.name()?;
-        if !config.store_dir()?.exists() {
-            // A new home that cannot be one leaves nothing behind.
+        let first = FirstStart::of(&config)?;
+        if first.is_some() {
             identity::check(&config, true)?;
             identity::check_had_no_store(&config)?;
             can_listen(&config.listen, config.http).await?;
         }
         // First of all: whoever has the store is the home.
         let disk = Arc::new(Disk::open(&config, config.opening)?);
+        let started = Self::start_with(config, disk).await;
+        if let (Err(_), Some(first)) = (&started, first) {
+            first.undo();
+        }
+        started
+    }
+
+    async fn start_with(config: Arc<HomeConfigFile>, disk: Arc<Disk>) -> Result<Self, ServerError> {
+        let name = config.name()?;
         let known = identity::known(&config, disk.store())?;
         // One that did not come far the first time is new as well.
         identity::check(&config, known.is_none())?;
