@@ -77,7 +77,7 @@ impl Intruder {
         loop {
             match self.edge.receive() {
                 Some(Message::Down(Down::Heartbeat(beat))) => self.stands(beat.position),
-                Some(Message::Alive | Message::Down(Down::Receipt(_))) => {}
+                Some(Message::Alive | Message::Homes(_) | Message::Down(Down::Receipt(_))) => {}
                 Some(Message::Down(down)) => {
                     match &down {
                         Down::Step(step) => self.stands(step.position),

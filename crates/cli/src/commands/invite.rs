@@ -67,8 +67,10 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let Some(out) = &options.out else {
         return token(options, &grant, &dir, context);
     };
-    let issued =
-        CertificateAuthority::open(&dir).and_then(|authority| authority.issue(&grant, out));
+    let issued = CertificateAuthority::open(&dir).and_then(|authority| {
+        authority.check_free(&grant, Some(out))?;
+        authority.issue(&grant, out)
+    });
     let identity = issued.map_err(|error| failed(&error, &grant, out))?;
     match options.json {
         true => say_json(&serde_json::json!({
@@ -99,6 +101,7 @@ fn token(
         }),
     };
     let life = Duration::from_secs(u64::from(options.hours) * 60 * 60);
+    authority.check_free(grant, None).map_err(failed)?;
     let token = authority.invite(grant, life, &join).map_err(failed)?;
     if options.json {
         return say_json(&serde_json::json!({
@@ -189,6 +192,9 @@ fn advice(error: &IdentityError, grant: &Grant, out: &Path) -> &'static str {
         }
         IdentityError::NameTaken { .. } => {
             "take another name, or give the --role that the name has"
+        }
+        IdentityError::NameHeld { .. } => {
+            "take another name; to replace a node, revoke it first (`thorp ca revoke`); `thorp ca issue` gives one name to several keys"
         }
         IdentityError::OwnHome { .. } | IdentityError::HomeIdTaken { .. } => "take another name",
         IdentityError::Token { .. } => {

@@ -60,7 +60,7 @@ impl Claimant {
         loop {
             match self.edge.receive() {
                 Some(Message::Down(Down::Receipt(receipt))) => self.receipts.push(receipt),
-                Some(Message::Down(Down::Heartbeat(_)) | Message::Alive) => {}
+                Some(Message::Down(Down::Heartbeat(_)) | Message::Alive | Message::Homes(_)) => {}
                 Some(Message::Down(down)) => return down,
                 other => panic!("{other:?}"),
             }

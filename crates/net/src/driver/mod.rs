@@ -24,6 +24,7 @@ mod follow;
 mod gate;
 mod greeting;
 mod handle;
+mod home_ids;
 mod lapses;
 mod lines;
 mod parent_choice;

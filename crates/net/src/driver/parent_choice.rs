@@ -14,6 +14,7 @@ use tokio::time::error::Elapsed;
 
 use super::config::{ParentConfig, TURN_STAGGER, net_config};
 use super::greeting;
+use super::home_ids::HomeIds;
 use crate::backoff::Jitter;
 use crate::proof::Proof;
 use crate::{Address, Config, Connection, DialError, ErrorKind, Identity, Limits, dial};
@@ -28,6 +29,7 @@ pub(super) struct Caller {
     pub(super) config: Config,
     pub(super) expect_name: Option<String>,
     pub(super) called_within: Duration,
+    home_ids: HomeIds,
 }
 
 /// How long a call is waited for alone: the first ones [`TURN_STAGGER`], then ever less, so that all together are waited for
@@ -77,6 +79,7 @@ impl Caller {
             config,
             expect_name: parent.expect_name.clone(),
             called_within: parent.called_within,
+            home_ids: HomeIds::default(),
         }
     }
 
@@ -91,6 +94,12 @@ impl Caller {
             &self.config,
         );
         let connection = dialing.await.map_err(|error| Refused::from(&error))?;
+        if let Err(other) = self.home_ids.check(connection.peer()) {
+            return Err(Refused {
+                words: other.to_string(),
+                kind: Some(ErrorKind::Misconfigured),
+            });
+        }
         match greeting::read_parent(connection.peer()) {
             Ok(peer) => {
                 self.widen(&connection, &peer);

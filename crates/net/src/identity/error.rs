@@ -88,6 +88,11 @@ pub enum IdentityError {
         /// The node asked for.
         wanted: CertifiedName,
     },
+    /// Another node has a certificate of this name that is good.
+    NameHeld {
+        /// Which.
+        held: CertifiedName,
+    },
     /// The name is that of a home of the village, which has another key.
     OwnHome {
         /// The name.
@@ -225,6 +230,11 @@ impl fmt::Display for IdentityError {
             Self::NameTaken { held, wanted } => write!(
                 f,
                 "the name {} belongs to {held}: a name has one role, so it cannot be {wanted}, too",
+                held.name()
+            ),
+            Self::NameHeld { held } => write!(
+                f,
+                "the name {} is taken: {held} has a certificate that is good, for another key",
                 held.name()
             ),
             Self::OwnHome { name } => {

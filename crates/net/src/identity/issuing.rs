@@ -305,6 +305,33 @@ impl CertificateAuthority {
         Ok(first.map(|subject| subject.name().to_owned()))
     }
 
+    /// Whether a node may be invited with this name and role: nobody else has such a certificate that is good. `out` is
+    /// where the node already has one, if it has.
+    ///
+    /// # Errors
+    ///
+    /// [`IdentityError::NameHeld`], and the register or the key in `out` cannot be read.
+    pub fn check_free(&self, grant: &Grant, out: Option<&Path>) -> Result<(), IdentityError> {
+        let own = match out {
+            Some(out) => key_at(out)?,
+            None => None,
+        };
+        let (register, now) = (Register::open(&self.dir)?, validity::now());
+        let name = grant.name.to_ascii_lowercase();
+        let is_other = |entry: &&Entry| {
+            let is_good = entry.not_after >= now && register.revoked_at(&entry.serial).is_none();
+            let is_same = entry.subject.name() == name && entry.subject.role() == grant.role;
+            // Early lines do not say whose they are.
+            is_good && is_same && entry.key.is_some() && entry.key != own
+        };
+        match register.entries().iter().find(is_other) {
+            None => Ok(()),
+            Some(held) => Err(IdentityError::NameHeld {
+                held: held.subject.clone(),
+            }),
+        }
+    }
+
     /// A token with which a node joins, once, at the [address](CertificateAuthority::address) of the authority's process. It
     /// also says at which addresses the village can be joined then.
     ///
