@@ -1,9 +1,8 @@
 //! What can go wrong, by what the caller should do about it.
 
-use crate::runtime::Shared;
 use std::fmt;
 use std::time::Duration;
-use thorp_model::{CallError, CommitId, FetchRefusal, HomeId, InvalidCommit, Refusal};
+use thorp_model::{CallError, CommitId, FetchRefusal, InvalidCommit, ObjectId, Refusal};
 
 /// What calls of this crate give.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -114,33 +113,29 @@ impl Error {
         self
     }
 
-    /// A commit was refused. By one home, if it touched several.
-    pub(crate) fn refused(shared: &Shared, by: Option<HomeId>, refusal: Refusal) -> Self {
-        let (object, generation) = match &refusal {
-            Refusal::Conflict { object } => (*object, None),
+    /// A commit was refused. `name` says what people call an object.
+    pub(crate) fn refused(refusal: Refusal, name: impl FnOnce(ObjectId) -> String) -> Self {
+        let (object, before, after) = match &refusal {
+            Refusal::Conflict { object } => (
+                *object,
+                "object",
+                "was changed by another transaction: run it again",
+            ),
             Refusal::Invalid {
-                reason: InvalidCommit::Generation { object, .. } | InvalidCommit::Patch { object },
-            } => (*object, None),
+                reason: InvalidCommit::Patch { object },
+            } => (*object, "a patch does not lie within object", ""),
+            Refusal::Invalid {
+                reason: InvalidCommit::Generation { object, .. },
+            } => (
+                *object,
+                "object",
+                "is not the one meant: it was deleted, and another one is there",
+            ),
             _ => return refusal.into(),
         };
-        let naming = shared.naming();
-        let name = match by {
-            Some(home) => naming.slot(home, object, generation),
-            None => format!("#{}.{}", object.page.page, object.slot),
-        };
-        let words = match &refusal {
-            Refusal::Conflict { .. } => {
-                format!("object {name} was changed by another transaction: run it again")
-            }
-            Refusal::Invalid {
-                reason: InvalidCommit::Patch { .. },
-            } => format!("a patch does not lie within object {name}"),
-            _ => format!(
-                "object {name} is not the one meant: it was deleted, and another one is there"
-            ),
-        };
+        let name = name(object);
         let mut error = Self::from(refusal);
-        error.0.words = words;
+        error.0.words = format!("{before} {name} {after}").trim_end().to_owned();
         error.about(name)
     }
 

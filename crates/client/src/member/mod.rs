@@ -332,9 +332,7 @@ fn outcome_of(
         thorp_model::Outcome::Refused(refusal @ Refusal::Busy { .. }) => {
             Outcome::Refused(Error::new(ErrorKind::Conflict, refusal.to_string()))
         }
-        thorp_model::Outcome::Refused(refusal) => {
-            Outcome::Refused(Error::refused(shared, by, refusal))
-        }
+        thorp_model::Outcome::Refused(refusal) => Outcome::Refused(shared.refused(by, refusal)),
     }
 }
 

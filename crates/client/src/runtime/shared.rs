@@ -8,14 +8,14 @@ use super::prefetch::Prefetcher;
 use super::request_sender::RequestSender;
 use super::requests::Requests;
 use super::session_state::SessionState;
-use crate::Result;
 use crate::allocator::Allocators;
 use crate::trace::Recorder;
+use crate::{Error, Result};
 use std::sync::Arc;
 use std::time::Instant;
 use thorp_cache::Cache;
 use thorp_model::limits::PAGE_BYTES;
-use thorp_model::{CommitId, HomeId, Stamp};
+use thorp_model::{CommitId, HomeId, Refusal, Stamp};
 use thorp_session::OwnCommits;
 use tokio::sync::watch;
 
@@ -75,6 +75,14 @@ impl Shared {
     /// What people call what has numbers.
     pub(crate) fn naming(&self) -> Naming<'_> {
         Naming::new(&self.homes, &self.allocators)
+    }
+
+    /// Why a commit was refused, for the program. By one home, if it touched several.
+    pub(crate) fn refused(&self, by: Option<HomeId>, refusal: Refusal) -> Error {
+        Error::refused(refusal, |object| match by {
+            Some(home) => self.naming().slot(home, object, None),
+            None => format!("#{}.{}", object.page.page, object.slot),
+        })
     }
 
     /// Waits until a home's stream is live.

@@ -145,7 +145,7 @@ pub(super) fn answered(shared: &Shared, completion: Completion) -> Result<Ended>
                 // The program learns it by this.
                 shared.session.take_went_back(home);
             }
-            Err(Error::refused(shared, by, refusal))
+            Err(shared.refused(by, refusal))
         }
     }
 }
