@@ -142,6 +142,10 @@ impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Store(error) => error.into(),
+            StoreError::ModelExists => Failure::new(
+                error.to_string(),
+                "import into another segment, or remove this one first: `thorp rm SEGMENT`",
+            ),
             other => Failure::new(other.to_string(), "look at it with `thorp inspect`"),
         }
     }

@@ -81,6 +81,48 @@ fn edge_21_a_hyphen_is_standard_output_and_input() {
     assert!(edges.out(&["ls"]).contains("thorp://alps/again"));
 }
 
+/// 23: the loser of two imports left its objects, and did not say what to do.
+#[test]
+fn edge_23_the_loser_of_two_imports_leaves_no_object() {
+    let edges = Edges::new();
+    let file = edges.path("house.ifc");
+    let person = |n: usize| format!("#{n}=IFCPERSON($,'Anna',$,$,$,$,$,$);\n");
+    let many: String = (1..=3_000).map(person).collect();
+    fs::write(
+        &file,
+        MODEL.replace("#1=IFCPERSON($,'Anna',$,$,$,$,$,$);\n", &many),
+    )
+    .unwrap();
+    let objects = |segment: &str| {
+        let said = edges.out(&["inspect", segment, "--json"]);
+        let told: serde_json::Value = serde_json::from_str(&said).unwrap();
+        told["objects"].as_u64().unwrap()
+    };
+    edges.out(&["ifc", "import", &file, "thorp://alps/alone"]);
+    let alone = objects("thorp://alps/alone");
+    // Until both have begun before one has ended.
+    for n in 0..20 {
+        let segment = format!("thorp://alps/house-{n}");
+        let import = || {
+            let command = edges.command(&["ifc", "import", &file, &segment]);
+            thread::spawn(move || thorp_testing::finish(command))
+        };
+        let both = [import(), import()].map(|import| import.join().unwrap());
+        let codes = both.each_ref().map(|said| said.code);
+        assert!(codes.contains(&0), "{both:?}");
+        assert_eq!(objects(&segment), alone, "{both:?}");
+        if let Some(loser) = both.iter().find(|said| said.code != 0) {
+            assert!(
+                loser.err.contains("-> import into another segment"),
+                "{}",
+                loser.err
+            );
+            return;
+        }
+    }
+    panic!("no import lost");
+}
+
 /// 22: *No such file*, of a segment.
 #[test]
 fn edge_22_swapped_arguments_are_wrong_usage() {

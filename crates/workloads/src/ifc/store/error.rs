@@ -26,6 +26,19 @@ pub enum StoreError {
     Dangling(EntityId),
 }
 
+impl StoreError {
+    /// Whether what failed certainly had no effect.
+    pub(super) fn is_certain(&self) -> bool {
+        let Self::Store(error) = self else {
+            return true;
+        };
+        !matches!(
+            error.kind(),
+            ErrorKind::OutcomeUnknown(_) | ErrorKind::OutcomeLost | ErrorKind::Closed
+        )
+    }
+}
+
 impl fmt::Display for StoreError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

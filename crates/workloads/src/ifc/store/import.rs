@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use thorp_client::{Error, HomeId, ObjectId, PageId, Reference, Result};
+use thorp_client::{HomeId, ObjectId, PageId, Reference, Result};
 use thorp_model::limits::{COMMIT_BYTES_MAX, INLINE_VALUE_BYTES_MAX, STAGED_PER_MEMBER_MAX};
 use thorp_model::{Generation, Slot};
 
@@ -20,13 +20,25 @@ use crate::step::{Body, EntityId, Order, StepFile, Stored};
 /// Imports a file into a segment that has no building.
 ///
 /// # Errors
-/// [`StoreError::ModelExists`], [`StoreError::Dangling`], or those of the store. What was made until then stays in the
-/// segment and is of no use: remove it.
+/// [`StoreError::ModelExists`], also if somebody else has imported a building meanwhile; [`StoreError::Dangling`], or those
+/// of the store. What was made until then is deleted, as far as the store can be reached and it is certain that the import
+/// has failed.
 pub fn import<S: Store>(store: &S, file: &StepFile) -> Result<Building, StoreError> {
     if store.transact(|objects| objects.root(ROOT))?.is_some() {
         return Err(StoreError::ModelExists);
     }
     let mut import = Import::new(file)?;
+    let imported = run(store, &mut import);
+    if let Err(error) = &imported
+        && error.is_certain()
+    {
+        // The first error is the one to tell.
+        let _ = import.undo(store);
+    }
+    imported
+}
+
+fn run<S: Store>(store: &S, import: &mut Import<'_>) -> Result<Building, StoreError> {
     for batch in batches(&import.sizes) {
         let made = store.transact(|objects| import.make(objects, batch.clone()))?;
         import.enter(batch, made);
@@ -40,7 +52,8 @@ pub fn import<S: Store>(store: &S, file: &StepFile) -> Result<Building, StoreErr
         store.transact(|objects| import.write_late(objects, &import.late[batch.clone()]))?;
     }
     let relations = import.relations()?;
-    let root = store.transact(|objects| import.finish(objects, &relations))?;
+    let finished = store.transact(|objects| import.finish(objects, &relations))?;
+    let root = finished.ok_or(StoreError::ModelExists)?;
     Ok(Building { root, relations })
 }
 
@@ -178,11 +191,9 @@ impl<'a> Import<'a> {
         &self,
         objects: &mut O,
         relations: &Relations<Reference>,
-    ) -> Result<Root> {
+    ) -> Result<Option<Root>> {
         if objects.root(ROOT)?.is_some() {
-            return Err(Error::aborted(
-                "somebody else has imported a building meanwhile",
-            ));
+            return Ok(None);
         }
         let editors = Editors {
             next_number: self.file.id_max().0.saturating_add(1),
@@ -198,7 +209,16 @@ impl<'a> Import<'a> {
         };
         let reference = objects.create(encoded(&root)?)?;
         objects.set_root(ROOT, &reference)?;
-        Ok(root)
+        Ok(Some(root))
+    }
+
+    /// Deletes what committed transactions have made.
+    fn undo<S: Store>(&self, store: &S) -> Result<()> {
+        let made: Vec<Reference> = self.places.values().chain(&self.index).copied().collect();
+        for some in made.chunks(UNDONE_AT_ONCE) {
+            store.transact(|objects| some.iter().try_for_each(|made| objects.delete(made)))?;
+        }
+        Ok(())
     }
 }
 
@@ -246,6 +266,9 @@ impl Load {
         true
     }
 }
+
+/// Objects that one transaction deletes.
+const UNDONE_AT_ONCE: usize = 1_000;
 
 /// An entity's value; `None` while the place of one that it uses is not known.
 fn value(
