@@ -17,6 +17,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use thorp_client::{Contexts, JoinConfig, Member, Whereabouts};
+use thorp_net::{CertificateAuthority, Grant, NodeRole};
 use thorp_testing::{Process, Said, finish};
 
 /// A user with an empty directory, who works there.
@@ -170,9 +171,17 @@ fn somebody_else_joins_with_a_token_and_keeps_a_context() {
         "hello"
     );
 
-    // What has expired says so, also where nobody is left who could.
-    let invitation = user.out(&["invite", "bert", "--hours", "1", "--json"]);
-    assert!(invitation.contains("\"token\""), "{invitation}");
+    // One that has expired says so, and leaves nothing.
+    let authority = CertificateAuthority::open(user.path("work/thorp-dev/authority")).unwrap();
+    let grant = Grant::new(NodeRole::Member, "bert");
+    let at = user.contexts().get("dev").unwrap().join[0].parse().unwrap();
+    let late = authority.invite(&grant, Duration::ZERO, &[at]).unwrap();
+    std::thread::sleep(Duration::from_secs(1));
+    let bert = User::new();
+    let said = bert.run(&["join", &late.to_string()]);
+    assert_eq!(said.code, 1, "{}", said.out);
+    assert!(said.err.contains("the token has expired"), "{}", said.err);
+    assert!(bert.contexts().names().unwrap().is_empty());
 }
 
 #[test]

@@ -84,11 +84,6 @@ fn who_says_nothing_of_where_is_told_how() {
         "no identity was given",
     );
     assert_refused(&thorp().run(&["get", "thorp://alps/a"]), 2, "is a segment");
-    assert_refused(
-        &thorp().run(&["rm", "thorp://alps/a#1.0.1"]),
-        2,
-        "names an object",
-    );
     assert_refused(&thorp().run(&["site"]), 2, "no home was named");
 }
 
@@ -481,6 +476,13 @@ fn what_is_removed_and_what_is_not_there_is_told() {
     let said = rm(&["thorp://alps/a", "thorp://alps/nothing", "thorp://alps/b"]);
     assert_eq!((said.code, &said.out[..]), (5, "removed thorp://alps/a\n"));
     assert!(said.err.contains("thorp://alps/nothing"), "{}", said.err);
+    // An object, once.
+    let made = home.out(&["put", "thorp://alps/b", "--text", "y"]);
+    let made = made.trim();
+    let said = rm(&[made]);
+    assert_eq!((said.code, said.out), (0, format!("removed {made}\n")));
+    assert_eq!(rm(&[made]).code, 5);
+    assert_eq!(rm(&["--force", made]).code, 0);
     let said = rm(&["--force", "thorp://alps/nothing", "thorp://alps/b"]);
     assert_eq!((said.code, &said.out[..]), (0, "removed thorp://alps/b\n"));
 }

@@ -320,7 +320,9 @@ impl CertificateAuthority {
         let name = grant.name.to_ascii_lowercase();
         let is_other = |entry: &&Entry| {
             let is_good = entry.not_after >= now && register.revoked_at(&entry.serial).is_none();
-            let is_same = entry.subject.name() == name && entry.subject.role() == grant.role;
+            let is_same = entry.subject.name() == name
+                && entry.subject.role() == grant.role
+                && entry.is_of_carrier == grant.with_site;
             // Early lines do not say whose they are.
             is_good && is_same && entry.key.is_some() && entry.key != own
         };
