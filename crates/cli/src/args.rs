@@ -3,8 +3,8 @@
 #[cfg(feature = "planner")]
 use crate::commands::plan;
 use crate::commands::{
-    audit, ca, check, confirm, context, dev, doubt, get, group, home, ifc, inspect, invite, join,
-    ls, put, rights, rm, salvage, site, status, watch,
+    audit, ca, check, completions, confirm, context, dev, doubt, get, group, home, ifc, inspect,
+    invite, join, ls, put, rights, rm, salvage, site, status, watch,
 };
 use crate::demo;
 use clap::{Parser, Subcommand};
@@ -70,6 +70,10 @@ pub(crate) enum Command {
     Plan(plan::Options),
     /// Run a village on this machine, show what it is for, and check it
     Demo(demo::Options),
+    /// Print what a shell needs to complete commands and flags
+    Completions(completions::Options),
+    /// Write manual pages
+    Man(completions::ManOptions),
     /// A member of the demo, told by lines on standard input what to do
     #[command(hide = true)]
     DemoMember(demo::member::Options),

@@ -16,7 +16,7 @@ mod planted;
 mod text;
 
 use args::{Cli, Command};
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use failure::{Code, Failure};
 use std::process::ExitCode;
 
@@ -86,6 +86,8 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Ifc(options) => commands::ifc::run(&options),
         #[cfg(feature = "planner")]
         Command::Plan(options) => commands::plan::run(&options),
+        Command::Completions(options) => commands::completions::run(&options, Cli::command()),
+        Command::Man(options) => commands::completions::write_man(&options, Cli::command()),
         Command::Demo(options) => demo::run(&options),
         Command::DemoMember(options) => demo::member::run(&options),
     }

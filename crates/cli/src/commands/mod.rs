@@ -3,6 +3,7 @@
 pub(crate) mod audit;
 pub(crate) mod ca;
 pub(crate) mod check;
+pub(crate) mod completions;
 pub(crate) mod confirm;
 pub(crate) mod context;
 pub(crate) mod dev;

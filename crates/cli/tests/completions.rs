@@ -1,0 +1,69 @@
+//! Completions load in shells, and manual pages are written for every command.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests, although not by attribute"
+)]
+
+mod common;
+
+use common::thorp;
+use std::io::Write;
+use std::process::{Command, Stdio};
+use thorp_testing::report_skipped;
+
+/// What a shell prints when it has read the script from standard input and then asks what it knows.
+fn loaded(shell: &str, first: &str, asks: &str) -> Option<String> {
+    let script = thorp().command(&["completions", shell]).output().unwrap();
+    assert!(script.status.success(), "{script:?}");
+    let script = String::from_utf8(script.stdout).unwrap();
+    let mut child = Command::new(shell)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .ok()?;
+    let mut input = child.stdin.take().unwrap();
+    write!(input, "{first}\n{script}\n{asks}\n").unwrap();
+    drop(input);
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{shell}: {output:?}");
+    Some(String::from_utf8(output.stdout).unwrap())
+}
+
+#[test]
+fn bash_completes_commands() {
+    let asks =
+        "COMP_WORDS=(thorp st); COMP_CWORD=1; _thorp thorp st thorp; echo \"${COMPREPLY[@]}\"";
+    assert_eq!(loaded("bash", "", asks).unwrap().trim(), "status");
+}
+
+#[test]
+fn zsh_and_fish_take_their_scripts() {
+    let system = "autoload -Uz compinit && compinit -u -D";
+    let of_zsh = loaded("zsh", system, "whence -w _thorp");
+    let of_fish = loaded("fish", "", "complete -C 'thorp stat'");
+    match (of_zsh, of_fish) {
+        (Some(zsh), Some(fish)) => {
+            assert!(zsh.contains("function"), "{zsh}");
+            assert!(fish.contains("status"), "{fish}");
+        }
+        _ => report_skipped(env!("CARGO_CRATE_NAME"), "zsh and fish"),
+    }
+}
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("man").display().to_string();
+    let said = thorp().run(&["man", &path]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    for page in [
+        "thorp.1",
+        "thorp-dev.1",
+        "thorp-context-use.1",
+        "thorp-put.1",
+    ] {
+        let text = std::fs::read_to_string(dir.path().join("man").join(page)).unwrap();
+        assert!(text.contains(".SH NAME"), "{page}");
+    }
+}
