@@ -45,7 +45,7 @@ pub(crate) enum Command {
     Ls(ls::Options),
     /// Look into a segment, or at one object
     Inspect(inspect::Options),
-    /// Remove a segment with all its objects
+    /// Remove segments with all their objects, or single objects
     Rm(rm::Options),
     /// Show or change who may do what in a segment
     Rights(rights::Options),

@@ -53,8 +53,12 @@ fn parsed(json: bool) -> Result<Command, Failure> {
         Ok(cli) => Ok(cli.command),
         Err(error) if json && error.use_stderr() => {
             let words = error.to_string();
-            let what = words.trim_start_matches("error: ").trim_end();
-            Err(Failure::new(what, "--help tells how it is called").with(Code::Usage))
+            let words = words.trim_start_matches("error: ");
+            // Without the usage and the hint that follow for people.
+            let words = words.split("\n\n").next().unwrap_or(words);
+            let (what, todo) = words.split_once("\n  -> ").unwrap_or((words, ""));
+            let failure = Failure::new(what, todo).with(Code::Usage);
+            Err(failure.or("--help tells how it is called"))
         }
         Err(error) => error.exit(),
     }

@@ -232,7 +232,7 @@ fn an_operator_opens_a_home_that_runs() {
     assert_eq!(said.code, 1, "{}", said.out);
     assert!(said.err.contains("alps is not closed"), "{}", said.err);
     let said = run_as(&home, &home.identity, &["confirm", "alps"]);
-    assert_eq!(said.code, 1, "{}", said.out);
+    assert_eq!(said.code, 8, "{}", said.out);
     assert!(said.err.contains("for operators"), "{}", said.err);
     assert_eq!(home.process.terminate(), 0);
 

@@ -118,7 +118,7 @@ fn an_operator_ends_what_nobody_else_can() {
     for command in &commands {
         for (via, who) in [(&*alps, village.identity()), (village.site(), &*olga)] {
             let refused = doubt(via, who, command);
-            assert_eq!(refused.code, 1, "{}{}", refused.out, refused.err);
+            assert_eq!(refused.code, 8, "{}{}", refused.out, refused.err);
             assert!(refused.err.contains("operator"), "{}", refused.err);
         }
     }

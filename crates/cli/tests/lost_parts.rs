@@ -234,7 +234,7 @@ fn what_a_restored_home_has_lost_is_named() {
         village.identity(),
         &["list", "dale", "--lost"],
     );
-    assert_eq!(refused.code, 1, "{}", refused.out);
+    assert_eq!(refused.code, 8, "{}", refused.out);
     assert!(refused.err.contains("operator"), "{}", refused.err);
     // What the old members see is what somebody sees who was not there before.
     let now = newest(&village, &accounts);

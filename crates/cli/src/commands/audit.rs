@@ -2,7 +2,7 @@
 
 use super::{say, say_json};
 use crate::connect::Via;
-use crate::failure::Failure;
+use crate::failure::{Code, Failure};
 use crate::text::{Side, Table};
 use clap::Args;
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         ErrorKind::NotFound => {
             let what = format!("{} has no audit that this node may read", options.home);
             let todo = "the audit is for operators (`thorp invite NAME --role operator`), and begins with its first record";
-            Failure::new(what, todo)
+            Failure::new(what, todo).with(Code::NotThere)
         }
         _ => error.into(),
     })?;

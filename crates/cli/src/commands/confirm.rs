@@ -168,7 +168,7 @@ fn failure(error: Error) -> Failure {
     match error.kind() {
         ErrorKind::NoRight => {
             let todo = "join at the home itself (--via), as an operator: `thorp invite NAME --role operator`";
-            Failure::new(error.to_string(), todo)
+            Failure::new(error.to_string(), todo).with(Code::NoRight)
         }
         _ => error.into(),
     }

@@ -2,7 +2,7 @@
 
 use super::{lost_parts, say, say_json};
 use crate::connect::Via;
-use crate::failure::Failure;
+use crate::failure::{Code, Failure};
 use crate::text::{Side, Table, note};
 use clap::{Args, Subcommand};
 use thorp_client::{CommitId, Doubt, DoubtHome, Error, ErrorKind, Outcome, Ruling, Stamp};
@@ -117,7 +117,7 @@ fn failure(error: Error) -> Failure {
     match error.kind() {
         ErrorKind::NoRight => {
             let todo = "join at the home itself (--via), as an operator: `thorp invite NAME --role operator`";
-            Failure::new(error.to_string(), todo)
+            Failure::new(error.to_string(), todo).with(Code::NoRight)
         }
         _ => error.into(),
     }

@@ -115,7 +115,7 @@ fn open_or_create(member: &Member, group: &str, path: &str) -> Result<Segment, F
     member.create(path).map_err(|error| match error.kind() {
         ErrorKind::NoRight => {
             let todo = "only an operator makes a group; it is not there, or this node is not in it";
-            Failure::new(format!("{group} cannot be made by this node"), todo)
+            Failure::new(format!("{group} cannot be made by this node"), todo).with(Code::NoRight)
         }
         _ => error.into(),
     })

@@ -187,7 +187,9 @@ pub(super) fn change_list(
     });
     match (refused, list) {
         (Some(refused), _) => Err(refused),
-        (None, Err(error)) if error.kind() == ErrorKind::NoRight => Err(no_right(&error)),
+        (None, Err(error)) if error.kind() == ErrorKind::NoRight => {
+            Err(no_right(&error).with(Code::NoRight))
+        }
         (None, list) => Ok(list?),
     }
 }

@@ -35,8 +35,11 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let segment = member.open(&options.segment)?;
     let mut watch = segment.watch()?;
     let mut seen = Seen::of(&member, &segment)?;
-    // To standard error: who starts something when this is there has missed nothing.
-    let _ = crate::text::note(&format!("watching {}", segment.name()));
+    // Who starts something when this is there has missed nothing. To a person it goes to standard error.
+    match options.json {
+        true => say(&serde_json::json!({"watching": segment.name()}).to_string())?,
+        false => _ = crate::text::note(&format!("watching {}", segment.name())),
+    }
     let end = options
         .seconds
         .map(|s| Instant::now() + Duration::from_secs(s));
@@ -178,7 +181,7 @@ impl Told {
         match (json, object) {
             (true, _) => serde_json::json!({
                 "position": position,
-                "change": what,
+                "change": what.replace(' ', "_"),
                 "object": object,
                 "page": page,
                 "slot": slot,

@@ -153,10 +153,10 @@ fn edge_13_commands_print_one_document() {
             "{}",
             said.err
         );
+        let message = error["message"].as_str().unwrap();
         assert!(
-            error["message"].is_string() && error["advice"][0].is_string(),
-            "{}",
-            said.err
+            !message.contains("->") && error["advice"][0].is_string(),
+            "{message}"
         );
     }
 }
