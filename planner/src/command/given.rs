@@ -12,11 +12,19 @@ use toml::{Table, Value};
 
 /// Parameters from several sources: the first that tells one is believed.
 pub(super) struct Given {
-    layers: Vec<(String, Table)>,
+    layers: Vec<Layer>,
     assumed: Vec<Assumption>,
     untold: Vec<Untold>,
     asked: BTreeSet<&'static str>,
     remarks: Vec<String>,
+}
+
+/// What one source tells.
+struct Layer {
+    source: String,
+    told: Table,
+    /// No person chose its numbers: texts round them.
+    is_measured: bool,
 }
 
 /// What nobody told.
@@ -55,20 +63,33 @@ impl Given {
             asked: BTreeSet::new(),
             remarks: Vec::new(),
         };
-        given.add("told", flags)?;
+        given.layers.push(Layer {
+            source: "told".to_owned(),
+            told: table("told", flags)?,
+            is_measured: false,
+        });
         if let Some(path) = file {
-            let told = file::read::<O, T>(path, model)?;
-            given.layers.push((path.display().to_string(), told));
+            given.layers.push(Layer {
+                source: path.display().to_string(),
+                told: file::read::<O, T>(path, model)?,
+                is_measured: false,
+            });
         }
         Ok(given)
     }
 
-    /// Adds a source that is believed where those before it are silent.
-    pub(super) fn add(&mut self, source: &str, parameters: &impl Serialize) -> Result<(), Failure> {
-        // Not as JSON, where a number that is none is silence.
-        let told = Table::try_from(parameters)
-            .map_err(|error| Failure::new(format!("parameters of {source}: {error}"), ""))?;
-        self.layers.push((source.to_owned(), told));
+    /// Adds what a node measured: it is believed where the sources before it are silent.
+    pub(super) fn add_measured(
+        &mut self,
+        node: &str,
+        parameters: &impl Serialize,
+    ) -> Result<(), Failure> {
+        let source = format!("measured at {node}");
+        self.layers.push(Layer {
+            told: table(&source, parameters)?,
+            source,
+            is_measured: true,
+        });
         Ok(())
     }
 
@@ -76,11 +97,17 @@ impl Given {
     pub(super) fn number(&mut self, usual: &Usual<'_, f64>) -> f64 {
         let told = self.told_number(usual.key);
         let (value, source) = told.unwrap_or_else(|| (usual.value, self.untold(usual)));
-        let shown = match usual.unit {
-            "" => numeral(value),
-            unit => format!("{} {unit}", numeral(value)),
+        let number = match self.is_measured(usual.key) {
+            true => three_digits(value),
+            false => numeral(value),
         };
-        self.assume(usual, shown, &source);
+        let shown = match usual.unit {
+            "" => number,
+            unit => format!("{number} {unit}"),
+        };
+        self.assume(usual, |name| {
+            Assumption::rounded(name, shown, value, &source)
+        });
         value
     }
 
@@ -106,20 +133,20 @@ impl Given {
     pub(super) fn word(&mut self, usual: &Usual<'_, &str>) -> String {
         let told = self.told_word(usual.key);
         let (value, source) = told.unwrap_or_else(|| (usual.value.to_owned(), self.untold(usual)));
-        self.assume(usual, value.clone(), &source);
+        self.assume(usual, |name| Assumption::new(name, &*value, &source));
         value
     }
 
     /// The word that somebody tells, and who.
     pub(super) fn told_word(&self, key: &str) -> Option<(String, String)> {
-        let (value, source) = self.find(key)?;
-        Some((value.as_str()?.to_owned(), source))
+        let (value, layer) = self.find(key)?;
+        Some((value.as_str()?.to_owned(), layer.source.clone()))
     }
 
     /// The number that somebody tells, and who.
     pub(super) fn told_number(&self, key: &str) -> Option<(f64, String)> {
-        let (value, source) = self.find(key)?;
-        Some((value.as_float()?, source))
+        let (value, layer) = self.find(key)?;
+        Some((value.as_float()?, layer.source.clone()))
     }
 
     /// Notes that nobody tells it, and says why it is what it is.
@@ -131,10 +158,10 @@ impl Given {
         format!("default: {}", usual.why)
     }
 
-    fn assume<T>(&mut self, usual: &Usual<'_, T>, shown: String, source: &str) {
+    fn assume<T>(&mut self, usual: &Usual<'_, T>, assumption: impl FnOnce(&str) -> Assumption) {
         self.asked.insert(usual.key);
         let name = format!("{} ({})", usual.words, flag(usual.key));
-        self.assumed.push(Assumption::new(&name, shown, source));
+        self.assumed.push(assumption(&name));
     }
 
     /// Something to say of what was told, though it can be.
@@ -147,10 +174,14 @@ impl Given {
         self.find(key).is_some()
     }
 
-    fn find(&self, key: &str) -> Option<(&Value, String)> {
+    fn is_measured(&self, key: &str) -> bool {
+        self.find(key).is_some_and(|(_, layer)| layer.is_measured)
+    }
+
+    fn find(&self, key: &str) -> Option<(&Value, &Layer)> {
         self.layers
             .iter()
-            .find_map(|(source, layer)| Some((layer.get(key)?, source.clone())))
+            .find_map(|layer| Some((layer.told.get(key)?, layer)))
     }
 
     /// Tells in a report what was asked for, in that order, and in its answer what nobody told.
@@ -165,7 +196,7 @@ impl Given {
 
     /// What was told and not asked for: whoever told it expects something else.
     fn unused(&self) -> Option<String> {
-        let told = self.layers.iter().flat_map(|(_, layer)| layer.keys());
+        let told = self.layers.iter().flat_map(|layer| layer.told.keys());
         let unused = told.filter(|key| !self.asked.contains(key.as_str()));
         let unused: BTreeSet<String> = unused.map(|key| flag(key)).collect();
         let unused: Vec<&str> = unused.iter().map(String::as_str).collect();
@@ -209,6 +240,13 @@ impl Given {
     }
 }
 
+/// Parameters as a source tells them.
+fn table(source: &str, parameters: &impl Serialize) -> Result<Table, Failure> {
+    // Not as JSON, where a number that is none is silence.
+    Table::try_from(parameters)
+        .map_err(|error| Failure::new(format!("parameters of {source}: {error}"), ""))
+}
+
 /// As it is written on the command line.
 fn flag(key: &str) -> String {
     format!("--{}", key.replace('_', "-"))
@@ -234,6 +272,12 @@ pub(super) fn numeral(value: f64) -> String {
         true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
         false => text,
     }
+}
+
+/// A number that was measured: more than three digits would be of one moment only.
+pub(super) fn three_digits(value: f64) -> String {
+    // Through text: it is the nearest number that is written so.
+    numeral(format!("{value:.2e}").parse().unwrap_or(value))
 }
 
 /// A parameter that cannot be, as its flag.
@@ -354,6 +398,12 @@ mod tests {
         let told = [-0.0, 0.163_029_999_99, 40.0, 2.5, 123_456.789, 3.2e9, 1e300].map(numeral);
         let wanted = ["0", "0.16303", "40", "2.5", "123457", "3200000000", "1e300"];
         assert_eq!(told, wanted);
+    }
+
+    #[test]
+    fn edge_16_what_was_measured_is_told_in_three_digits() {
+        let told = [-0.0, 0.13434, 40.5, 1234.0].map(three_digits);
+        assert_eq!(told, ["0", "0.134", "40.5", "1230"]);
     }
 
     #[test]

@@ -28,15 +28,16 @@ pub struct Report {
 }
 
 /// A parameter, what it was taken to be, and who said so.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Assumption {
     /// In words, with what it means: *time to fetch a page from the home*.
     pub name: String,
     /// With its unit: *40 ms*. Shown to programs as a cell of a table is.
-    #[serde(serialize_with = "number::value")]
     pub value: String,
     /// Where it comes from: *told*, *measured there*, *default: table 5.1*.
     pub source: String,
+    /// The number that the value rounds, in the unit of its text.
+    exact: Option<f64>,
 }
 
 /// A part of a report.
@@ -211,6 +212,15 @@ impl Assumption {
             name: name.to_owned(),
             value: value.into(),
             source: source.to_owned(),
+            exact: None,
+        }
+    }
+
+    /// A number, in a text that rounds it.
+    pub fn rounded(name: &str, value: impl Into<String>, exact: f64, source: &str) -> Self {
+        Assumption {
+            exact: Some(exact),
+            ..Assumption::new(name, value, source)
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Numbers in what people read, for programs.
 
-use super::Table;
+use super::{Assumption, Table};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
@@ -25,6 +25,16 @@ impl Cell {
     /// A number without unit.
     pub fn count(text: impl Into<String>, value: f64) -> Self {
         Cell::exact(text.into(), value, "")
+    }
+
+    /// A size, and how many bytes that is.
+    pub fn size(text: impl Into<String>, bytes: f64) -> Self {
+        Cell::exact(text.into(), bytes, "bytes")
+    }
+
+    /// How often something happens, and how often in a second that is.
+    pub fn rate(text: impl Into<String>, per_s: f64) -> Self {
+        Cell::exact(text.into(), per_s, "/s")
     }
 
     fn exact(text: String, value: f64, unit: &'static str) -> Self {
@@ -140,10 +150,23 @@ impl Table {
     }
 }
 
-/// Shows the value of a parameter.
-pub(super) fn value<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
-    let number = number(text).map(Number::in_base);
-    Shown { text, number }.serialize(serializer)
+/// The value of a parameter is shown to programs as a cell of a table is.
+impl Serialize for Assumption {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let read = number(&self.value).map(|read| Number {
+            value: self.exact.unwrap_or(read.value),
+            ..read
+        });
+        let value = Shown {
+            text: &self.value,
+            number: read.map(Number::in_base),
+        };
+        let mut shown = serializer.serialize_struct("Assumption", 3)?;
+        shown.serialize_field("name", &self.name)?;
+        shown.serialize_field("value", &value)?;
+        shown.serialize_field("source", &self.source)?;
+        shown.end()
+    }
 }
 
 /// *12.3 %*, *250,000*, *3.2 billion*, *53/s*: a numeral, how many of them, and a unit of one word. `None` for all else, also for

@@ -172,6 +172,13 @@ impl Trace {
             && self.files.iter().all(|file| file.clients <= 1)
     }
 
+    /// Several commands recorded one of the files: each joined as a member of its own, and one member ran them all.
+    pub fn is_of_commands(&self) -> bool {
+        let recorded = |file: &Source| file.format == Format::Thorp;
+        let mut several = self.files.iter().filter(|file| file.clients > 1).peekable();
+        several.peek().is_some() && several.all(recorded)
+    }
+
     /// How many clients it names; 0 if it names none.
     pub fn client_count(&self) -> usize {
         self.clients

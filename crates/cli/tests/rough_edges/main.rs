@@ -11,6 +11,8 @@ mod files;
 mod homes;
 mod names;
 mod output;
+#[cfg(feature = "planner")]
+mod planning;
 mod waiting;
 
 use common::thorp;

@@ -4,7 +4,7 @@ use super::limits::COUNT_MAX;
 use super::question::Question;
 use crate::Invalid;
 use crate::memory::{Cluster, Kind, Solution, local_share_max, machines_until, slowdown};
-use crate::report::long_time;
+use crate::report::{Cell, long_time};
 
 impl Question {
     pub(super) fn answer(&self) -> Result<String, Invalid> {
@@ -311,6 +311,16 @@ pub(super) fn time(seconds: f64) -> String {
         0.0 => "no time".to_owned(),
         s => format!("{:.1e} µs", s * 1e6),
     }
+}
+
+/// A time, as a cell of a table.
+pub(super) fn took(seconds: f64) -> Cell {
+    Cell::time(time(seconds), seconds)
+}
+
+/// Some part, as a cell of a table.
+pub(super) fn share(part: f64) -> Cell {
+    Cell::part(percent(part), part)
 }
 
 /// Below this a part is not spoken of.

@@ -1,6 +1,8 @@
 //! The answer for machines of several kinds, and for servers that are asked as a matrix says.
 
-use super::answer::{SLIGHT, capital, carrying, longer, many, percent, time, who, word};
+use super::answer::{
+    SLIGHT, capital, carrying, longer, many, percent, share, time, took, who, word,
+};
 use super::mix::{Alike, unrouted};
 use super::question::Question;
 use super::tables::{TRUSTED, rate};
@@ -199,12 +201,12 @@ impl Kinds<'_> {
         );
         let classes = self.network.classes.iter().zip(&solution.classes);
         for ((class, solved), slowdown) in classes.zip(slowdowns(self.network, solution)) {
-            kinds.row(vec![
-                class.machines.to_string(),
-                time(class.think_s),
-                time(solved.response_s),
-                time(class.demand_s(&self.network.groups)),
-                percent(slowdown),
+            kinds.cells(vec![
+                class.machines.to_string().into(),
+                took(class.think_s),
+                took(solved.response_s),
+                took(class.demand_s(&self.network.groups)),
+                share(slowdown),
                 rate(solved.getpages_per_s),
             ]);
         }
@@ -244,11 +246,11 @@ impl Kinds<'_> {
                 1 => first.to_string(),
                 _ => format!("{first} to {count}"),
             };
-            table.row(vec![
-                format!("{name} {numbers}"),
-                percent(group.utilisation),
-                percent(group.putpage_utilisation),
-                time(group.getpage_s),
+            table.cells(vec![
+                format!("{name} {numbers}").into(),
+                share(group.utilisation),
+                share(group.putpage_utilisation),
+                took(group.getpage_s),
             ]);
         }
         table
@@ -273,11 +275,11 @@ impl Kinds<'_> {
         for servers in counts {
             let network = self.with_servers(servers)?;
             let solution = network.solve_quickly()?;
-            table.row(vec![
-                servers.to_string(),
-                time(solution.response_s()),
-                percent(slowdowns(&network, &solution).fold(0.0, f64::max)),
-                percent(solution.utilisation_max(Kind::Idle)),
+            table.cells(vec![
+                servers.to_string().into(),
+                took(solution.response_s()),
+                share(slowdowns(&network, &solution).fold(0.0, f64::max)),
+                share(solution.utilisation_max(Kind::Idle)),
             ]);
         }
         Ok(Section {
@@ -309,11 +311,11 @@ impl Kinds<'_> {
             let solution = network.solve_quickly()?;
             let machines = network.machines();
             let busy = [Kind::Idle, Kind::Local].map(|kind| solution.utilisation_max(kind));
-            table.row(vec![
-                machines.to_string(),
-                time(solution.response_s()),
-                percent(slowdowns(&network, &solution).fold(0.0, f64::max)),
-                percent(busy[0].max(busy[1])),
+            table.cells(vec![
+                machines.to_string().into(),
+                took(solution.response_s()),
+                share(slowdowns(&network, &solution).fold(0.0, f64::max)),
+                share(busy[0].max(busy[1])),
             ]);
             for (curve, class) in curves.iter_mut().zip(&solution.classes) {
                 let point = (f64::from(machines), class.response_s * 1e3);

@@ -1,6 +1,6 @@
 //! The answer, checked by simulation.
 
-use super::answer::time;
+use super::answer::{time, took};
 use super::kinds::name;
 use super::mix::Alike;
 use super::question::Question;
@@ -8,7 +8,7 @@ use crate::Invalid;
 use crate::command::print::note;
 use crate::memory::Network;
 use crate::memory::simulate::{Estimate, Experiment, Putpages, Service};
-use crate::report::{Section, Table};
+use crate::report::{Cell, Section, Table};
 use std::time::{Duration, Instant};
 
 impl Question {
@@ -41,12 +41,12 @@ impl Question {
             let mut progress = Progress::new(words, usual.runs);
             let seen = experiment.run(network, |run| progress.tell(run))?;
             let (model_s, all) = (solution.response_s(), seen.response_of_all_s);
-            table.row(compared(words, model_s, all));
+            table.cells(compared(words, model_s, all));
             farthest = farther(farthest, words, model_s, all);
             for (number, kind) in self.several_kinds().iter().enumerate() {
                 let model_s = solution.classes[number].response_s;
                 let of = format!("{words}: {}", name(kind));
-                table.row(compared(&of, model_s, seen.response_s[number]));
+                table.cells(compared(&of, model_s, seen.response_s[number]));
             }
         }
         let Experiment { runs, getpages, .. } = usual;
@@ -112,16 +112,17 @@ impl Question {
     }
 }
 
-fn compared(words: &str, model_s: f64, seen: Estimate) -> Vec<String> {
-    let off = match seen.covers(model_s) {
-        true => "the same, within the interval".to_owned(),
-        false => format!("{:+.1} %", seen.off(model_s) * 100.0),
+fn compared(words: &str, model_s: f64, seen: Estimate) -> Vec<Cell> {
+    let off = seen.off(model_s);
+    let says = match seen.covers(model_s) {
+        true => "the same, within the interval".into(),
+        false => Cell::part(format!("{:+.1} %", off * 100.0), off),
     };
     vec![
         words.into(),
-        time(model_s),
-        format!("{} ± {}", time(seen.mean), time(seen.half_width)),
-        off,
+        took(model_s),
+        format!("{} ± {}", time(seen.mean), time(seen.half_width)).into(),
+        says,
     ]
 }
 

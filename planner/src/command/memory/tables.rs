@@ -1,10 +1,10 @@
 //! The tables and charts.
 
-use super::answer::{percent, time};
+use super::answer::{percent, share, took};
 use super::question::Question;
 use crate::Invalid;
 use crate::memory::{Cluster, Kind, Limits, machines_until};
-use crate::report::{Axis, Chart, Section, Series, Style, Table};
+use crate::report::{Axis, Cell, Chart, Section, Series, Style, Table};
 
 impl Question {
     pub(super) fn now(&self) -> Result<Section, Invalid> {
@@ -15,9 +15,9 @@ impl Question {
             .first()
             .map(|class| Limits::of(class, &network.groups));
         let mut table = Table::new("", &["as it is", ""]);
-        let mut row = |what: &str, value: String| table.row(vec![what.into(), value]);
-        row("a page takes", time(solution.response_s()));
-        row("if nobody waited", time(self.cluster.getpage_s));
+        let mut row = |what: &str, value: Cell| table.cells(vec![what.into(), value]);
+        row("a page takes", took(solution.response_s()));
+        row("if nobody waited", took(self.cluster.getpage_s));
         row(
             "pages a second, all machines",
             rate(solution.getpages_per_s()),
@@ -26,14 +26,14 @@ impl Question {
             row("the servers' limit", rate(limits.capacity_per_s));
             row(
                 "active machines that fill them",
-                format!("{:.0}", limits.machines_at_knee.ceil()),
+                format!("{:.0}", limits.machines_at_knee.ceil()).into(),
             );
         }
         for (kind, busiest) in [(Kind::Idle, "memory"), (Kind::Local, "local")] {
             if solution.groups.iter().any(|group| group.kind == kind) {
                 row(
                     &format!("the busiest {busiest} server is busy"),
-                    percent(solution.utilisation_max(kind)),
+                    share(solution.utilisation_max(kind)),
                 );
             }
         }
@@ -66,14 +66,15 @@ impl Question {
             let cluster = self.with_servers(servers);
             let solution = cluster.solve()?;
             let until = machines_until(&cluster, self.disk_s)?;
-            table.row(vec![
-                servers.to_string(),
-                time(solution.response_s()),
-                percent(self.slowdown(&cluster)?),
-                percent(solution.utilisation_max(Kind::Idle)),
-                until.map_or(format!("more than {MACHINES_MAX}"), |count| {
-                    count.to_string()
-                }),
+            let until = until.map_or(format!("more than {MACHINES_MAX}"), |count| {
+                count.to_string()
+            });
+            table.cells(vec![
+                servers.to_string().into(),
+                took(solution.response_s()),
+                share(self.slowdown(&cluster)?),
+                share(solution.utilisation_max(Kind::Idle)),
+                until.into(),
             ]);
         }
         Ok(Section {
@@ -134,12 +135,12 @@ impl Question {
             let solution = cluster.solve()?;
             let busy = [Kind::Idle, Kind::Local].map(|kind| solution.utilisation_max(kind));
             let needed = self.needed_for(machines)?;
-            table.row(vec![
-                machines.to_string(),
-                time(solution.response_s()),
-                percent(self.slowdown(&cluster)?),
-                percent(busy[0].max(busy[1])),
-                needed.map_or("none helps".into(), |count| count.to_string()),
+            table.cells(vec![
+                machines.to_string().into(),
+                took(solution.response_s()),
+                share(self.slowdown(&cluster)?),
+                share(busy[0].max(busy[1])),
+                needed.map_or("none helps".into(), |count| count.to_string().into()),
             ]);
         }
         Ok(Section {
@@ -220,11 +221,12 @@ impl Question {
     }
 }
 
-pub(super) fn rate(per_s: f64) -> String {
-    match per_s >= 100.0 {
+pub(super) fn rate(per_s: f64) -> Cell {
+    let text = match per_s >= 100.0 {
         true => format!("{per_s:.0}"),
         false => format!("{per_s:.1}"),
-    }
+    };
+    Cell::count(text, per_s)
 }
 
 /// Above this a solution would be told to be off.

@@ -2,7 +2,7 @@
 
 use crate::command::given::numeral;
 use crate::prefetch::{Comparison, Hinting, Outcome, Policy};
-use crate::report::{Axis, Chart, Section, Series, Table, percent};
+use crate::report::{Axis, Cell, Chart, Section, Series, Table, percent};
 
 /// What is compared, and what each does.
 pub(super) const POLICIES: [(Policy, &str); 8] = [
@@ -172,14 +172,14 @@ pub(super) fn policies_section(comparison: &Comparison) -> Section {
     let mut words = Table::new("What each policy does", &["policy", "what it does"]);
     for ((policy, outcome), (_, what)) in comparison.outcomes.iter().zip(POLICIES) {
         let over = outcome.elapsed_us as f64 / comparison.limit_us.max(1) as f64;
-        times.row(vec![
-            policy.name.to_owned(),
-            seconds(outcome.elapsed_us),
-            seconds(outcome.stall_us),
-            format!("{over:.2}"),
-            outcome.waits.to_string(),
-            outcome.late.to_string(),
-            outcome.useless.to_string(),
+        times.cells(vec![
+            policy.name.into(),
+            took(outcome.elapsed_us),
+            took(outcome.stall_us),
+            Cell::count(format!("{over:.2}"), over),
+            outcome.waits.to_string().into(),
+            outcome.late.to_string().into(),
+            outcome.useless.to_string().into(),
         ]);
         let fetched = &outcome.fetches;
         let counts = [
@@ -251,7 +251,12 @@ pub(super) fn chart(name: &str, title: &str, x: &str, series: Vec<Series>) -> Ch
     }
 }
 
-pub(super) fn seconds(time_us: u64) -> String {
+/// A time, as a cell of a table whose head has the unit.
+pub(super) fn took(time_us: u64) -> Cell {
+    Cell::time(seconds(time_us), time_us as f64 / 1e6)
+}
+
+fn seconds(time_us: u64) -> String {
     let time_s = time_us as f64 / 1e6;
     match time_s {
         _ if time_s < 0.1 => format!("{time_s:.4}"),

@@ -13,7 +13,7 @@ use crate::prefetch::{
 };
 use crate::report::{Assumption, Report, Section, Series, Style, Table};
 use crate::trace::Trace;
-use answer::{POLICIES, Told, answer, chart, policies_section, seconds, section};
+use answer::{POLICIES, Told, answer, chart, policies_section, section, took};
 use clap::Args;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -316,9 +316,9 @@ impl Question {
                 elapsed(Policy::HYBRID_PAST)?,
                 limit_us(&hierarchy, &self.job())?,
             ];
-            let mut row = vec![value.to_string()];
-            row.extend(times.map(seconds));
-            table.row(row);
+            let mut row = vec![value.to_string().into()];
+            row.extend(times.map(took));
+            table.cells(row);
             for (curve, time_us) in curves.iter_mut().zip(times) {
                 curve.points.push((f64::from(value), time_us as f64 / 1e6));
             }

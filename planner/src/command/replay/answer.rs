@@ -74,6 +74,13 @@ impl Question<'_> {
                 time(alone_ms)
             );
         }
+        if *kind == Kind::Alone && self.village.clients == 1 {
+            return format!(
+                "One member, alone, answers {} of its requests without the disk: a request takes {}.",
+                percent(alone.without_disk()),
+                time(alone_ms)
+            );
+        }
         if *kind == Kind::Alone {
             return format!(
                 "{}, each alone, answer {} of their requests without the disk: a request takes {}.",
@@ -98,10 +105,14 @@ impl Question<'_> {
             Some(assumed) => format!("{assumed}: {}", verdict.to_lowercase()),
         };
         format!(
-            "{verdict}: {} that share their memory ({}) answer {} of their requests without the disk, each alone {}: a request takes {} instead of {}.",
+            "{verdict}: {} that share their memory ({}) answer {} of their requests without the disk, {} alone {}: a request takes {} instead of {}.",
             self.people(),
             kind.title(),
             percent(best.without_disk()),
+            match self.village.clients {
+                1 => "the member",
+                _ => "each",
+            },
             percent(alone.without_disk()),
             time(best_ms),
             time(alone_ms),

@@ -131,7 +131,10 @@ fn village(
             trace.files.len(),
             "each file is a member",
             "by-file",
-            "no file tells members apart",
+            match trace.is_of_commands() {
+                true => "one member ran the commands that recorded a file",
+                false => "no file tells members apart",
+            },
         ),
         0 => (
             8,
@@ -148,18 +151,22 @@ fn village(
     };
     let clients = whole(given, "clients", "members that ask", clients as f64, why)?;
     let deal = word(given, "deal", "who asks for what", deal, rule_why)?;
-    let mut pages = |key, words, value, why| size(given, key, words, value, why, trace.footprint);
-    let client_pages = pages(
+    let client_pages = size(
+        given,
         "client_pages",
         "each member's memory, pages",
         "5%",
         "a part of all pages",
+        trace.footprint,
     )?;
-    let home_pages = pages(
+    let as_member = client_pages.to_string();
+    let home_pages = size(
+        given,
         "home_pages",
         "the home's memory, pages",
-        "5%",
+        &as_member,
         "as much as a member's",
+        trace.footprint,
     )?;
     let servers = whole(
         given,
@@ -183,7 +190,7 @@ fn village(
                 given,
                 "server_pages",
                 "what each of them lends, pages",
-                "5%",
+                &as_member,
                 "as much as a member's",
                 trace.footprint,
             )?;
@@ -224,7 +231,7 @@ fn village(
 fn is_by_file(given: &Given, trace: &Trace) -> bool {
     match given.told_word("deal") {
         Some((rule, _)) => rule == "by-file",
-        None => trace.is_by_file() && !given.is_told("clients"),
+        None => trace.is_of_commands() || trace.is_by_file() && !given.is_told("clients"),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The sentences of the answer.
 
 use super::question::Question;
-use super::said::{NOTHING, thousands, time, words};
+use super::said::{NOTHING, distance, thousands, time, words};
 use crate::Invalid;
 use crate::command::given::numeral;
 use crate::report::Report;
@@ -48,8 +48,8 @@ impl Question {
             ),
         };
         Ok(format!(
-            "{verdict}: with a site {} ms from the home, {people} with nothing cached would {} of the time that it takes to read everything once. {} Afterwards, with everything cached, a site would {warm}.{}",
-            numeral(round_trip_ms),
+            "{verdict}: with a site {} from the home, {people} with nothing cached would {} of the time that it takes to read everything once. {} Afterwards, with everything cached, a site would {warm}.{}",
+            distance(round_trip_ms),
             words(saved),
             self.where_it_pays()?,
             self.redirectors_work()?.unwrap_or_default(),

@@ -46,7 +46,7 @@ pub(super) fn run<E: From<Failure>>(
             let _ = note(&format!("{node} does not tell {missing}"));
         }
         let measured = parameters(&measured, told);
-        given.add(&format!("measured at {node}"), &measured)?;
+        given.add_measured(node, &measured)?;
     }
     let question = Question::of(&mut given)?;
     let mut report = question.report().map_err(|invalid| refused(&invalid))?;

@@ -1,6 +1,7 @@
 //! Numbers and times as people read them.
 
-use crate::command::given::numeral;
+use crate::command::given::{numeral, three_digits};
+use crate::report::long_time;
 
 /// A number in two digits, for what is not known better.
 pub(super) fn thousands(value: f64) -> String {
@@ -27,10 +28,20 @@ pub(super) fn words(saved: f64) -> String {
 /// Less than any clock would tell.
 pub(super) const NOTHING: f64 = 1e-12;
 
-/// A time, in the unit in which people would say it.
+/// How far a site is, in the digits that it was told in if these are few.
+pub(super) fn distance(ms: f64) -> String {
+    match ms {
+        ms if ms >= 1000.0 => time(ms),
+        ms => format!("{} ms", three_digits(ms)),
+    }
+}
+
+/// A time, in the unit in which people would say it, in three digits at most.
 pub(super) fn time(ms: f64) -> String {
     match ms {
+        ms if ms >= 6_000_000.0 => long_time(ms / 1000.0),
         ms if ms >= 120_000.0 => format!("{:.1} min", ms / 60_000.0),
+        ms if ms >= 100_000.0 => format!("{:.0} s", ms / 1000.0),
         ms if ms >= 1000.0 => format!("{:.1} s", ms / 1000.0),
         ms if ms >= 10.0 => format!("{ms:.0} ms"),
         ms => format!("{ms:.2} ms"),

@@ -3,7 +3,7 @@
 use super::question::Question;
 use super::said::{NOTHING, time};
 use crate::Invalid;
-use crate::command::given::numeral;
+use crate::command::given::three_digits;
 use crate::report::{self, Axis, Cell, Chart, Section, Series, Table};
 use crate::site::{BreakEven, Site};
 
@@ -99,7 +99,7 @@ impl Question {
             .map(|name| Series::line(name, Vec::new()));
         for far in distances {
             let saved = self.saved_at(far)?;
-            let mut row = vec![Cell::time(numeral(far), far / 1000.0)];
+            let mut row = vec![Cell::time(three_digits(far), far / 1000.0)];
             row.extend(saved.map(part));
             table.cells(row);
             for (curve, saved) in curves.iter_mut().zip(saved) {
@@ -147,7 +147,7 @@ fn from(pays: BreakEven) -> String {
     match pays {
         BreakEven::Always => "always".into(),
         BreakEven::Never => "never".into(),
-        BreakEven::AboveMs(far) => format!("from {far:.2} ms on"),
+        BreakEven::AboveMs(far) => format!("from {} on", time(far)),
     }
 }
 

@@ -2,10 +2,11 @@
 
 use super::question::{Question, Scheme};
 use super::said::{
-    SHOWN_S, bytes, caches, compared, count, is_nearest, megabytes, percent, rate, saving, time,
+    SHOWN_S, caches, compared, count, counted, is_nearest, megabytes, percent, rates, saving,
+    share, size, time, took,
 };
 use crate::Invalid;
-use crate::report::{Axis, Chart, Report, Section, Series, Table};
+use crate::report::{Axis, Cell, Chart, Report, Section, Series, Table};
 use crate::web::schemes::{
     BreakEven, Outcome, Sites, alone, break_even, directory, hashed, hierarchical,
 };
@@ -217,19 +218,16 @@ impl Question {
             ],
         );
         let mut row = |name: &str, outcome: &Outcome| {
-            let arrivals = outcome
-                .arrivals_s
-                .iter()
-                .map(|&requests_s| rate(requests_s));
             let saved = outcomes.saved(outcome);
-            table.row(vec![
-                name.to_owned(),
-                percent(outcome.hit_rate),
-                time(outcome.latency_s),
+            let spared = outcome.saved_bytes_s;
+            table.cells(vec![
+                name.into(),
+                share(outcome.hit_rate),
+                took(outcome.latency_s),
                 saving(&self.workload, &self.sites, saved),
-                megabytes(outcome.saved_bytes_s),
-                arrivals.collect::<Vec<_>>().join(", "),
-                bytes(outcome.valid_bytes),
+                Cell::count(megabytes(spared), spared / 1e6),
+                rates(&outcome.arrivals_s),
+                size(outcome.valid_bytes),
             ]);
         };
         row("each on its own", &outcomes.alone);
@@ -326,9 +324,9 @@ impl Question {
             let latencies: Vec<f64> = std::iter::once(outcomes.alone.latency_s)
                 .chain(of_schemes)
                 .collect();
-            let mut row = vec![count(value)];
-            row.extend(latencies.iter().map(|&s| time(s)));
-            table.row(row);
+            let mut row = vec![counted(value)];
+            row.extend(latencies.iter().map(|&s| took(s)));
+            table.cells(row);
             for (curve, s) in series.iter_mut().zip(latencies) {
                 curve.points.push((value, s * 1000.0));
             }
@@ -362,7 +360,7 @@ impl Question {
             ("a document from its server", |told, by| told.server_s *= by),
         ];
         for (name, vary) in parameters {
-            let mut row = vec![name.to_owned()];
+            let mut row = vec![name.into()];
             for by in [0.5, 1.0, 2.0] {
                 let mut workload = self.workload;
                 vary(&mut workload, by);
@@ -370,7 +368,7 @@ impl Question {
                 let saved = outcomes.of(self.scheme).map(|(_, it)| outcomes.saved(it));
                 row.extend(saved.map(|saved| saving(&workload, &self.sites, saved)));
             }
-            table.row(row);
+            table.cells(row);
         }
         Ok(Section {
             tables: vec![table],
@@ -436,12 +434,12 @@ fn needed(model: &Model) -> Result<Table, Invalid> {
         "Clients that it takes until a cache that holds everything hits so many of the requests that caches may answer",
         &["hits", "clients"],
     );
-    for share in [0.5, 0.75, 0.9, 0.95, 0.99] {
-        let clients = match clients_for(model, share)? {
-            Some(clients) => count(clients.ceil()),
-            None => "no number".to_owned(),
+    for hits in [0.5, 0.75, 0.9, 0.95, 0.99] {
+        let clients = match clients_for(model, hits)? {
+            Some(clients) => counted(clients.ceil()),
+            None => "no number".into(),
         };
-        table.row(vec![percent(share), clients]);
+        table.cells(vec![share(hits), clients]);
     }
     Ok(table)
 }

@@ -1,6 +1,6 @@
 //! Numbers as people read them.
 
-use crate::report;
+use crate::report::{self, Cell};
 use crate::web::Workload;
 use crate::web::schemes::Sites;
 
@@ -24,11 +24,11 @@ pub(super) fn compared(saved: f64) -> String {
 }
 
 /// In a table: what is lost may be more than all, and caches behind the server save nothing that anybody had to lose.
-pub(super) fn saving(workload: &Workload, sites: &Sites, saved: f64) -> String {
+pub(super) fn saving(workload: &Workload, sites: &Sites, saved: f64) -> Cell {
     match saved {
-        _ if is_nearest(workload, sites) => "-".to_owned(),
-        saved if saved >= -1.0 => percent(saved),
-        saved => format!("-, {} times as long", times(1.0 - saved)),
+        _ if is_nearest(workload, sites) => "-".into(),
+        saved if saved >= -1.0 => share(saved),
+        saved => format!("-, {} times as long", times(1.0 - saved)).into(),
     }
 }
 
@@ -60,22 +60,49 @@ pub(super) fn time(s: f64) -> String {
     }
 }
 
+/// A part, as a cell of a table.
+pub(super) fn share(part: f64) -> Cell {
+    Cell::part(percent(part), part)
+}
+
+/// A time, as a cell of a table.
+pub(super) fn took(s: f64) -> Cell {
+    Cell::time(time(s), s)
+}
+
+/// A count, as a cell of a table.
+pub(super) fn counted(value: f64) -> Cell {
+    Cell::count(count(value), value)
+}
+
+/// Rates, as a cell of a table: several are no number.
+pub(super) fn rates(requests_s: &[f64]) -> Cell {
+    match requests_s {
+        &[one_s] => Cell::rate(rate(one_s), one_s),
+        several => {
+            let texts: Vec<String> = several.iter().map(|&each_s| rate(each_s)).collect();
+            texts.join(", ").into()
+        }
+    }
+}
+
 /// Shorter times are not told apart.
 pub(super) const SHOWN_S: f64 = 1e-7;
 
-pub(super) fn rate(requests_s: f64) -> String {
+fn rate(requests_s: f64) -> String {
     match requests_s {
         _ if requests_s >= 10.0 => format!("{requests_s:.0}/s"),
         _ => format!("{requests_s:.2}/s"),
     }
 }
 
-pub(super) fn bytes(bytes: f64) -> String {
-    match bytes {
+pub(super) fn size(bytes: f64) -> Cell {
+    let text = match bytes {
         _ if bytes >= 1e12 => format!("{:.1} TB", bytes / 1e12),
         _ if bytes >= 1e9 => format!("{:.1} GB", bytes / 1e9),
         _ => format!("{:.1} MB", bytes / 1e6),
-    }
+    };
+    Cell::size(text, bytes)
 }
 
 /// Of bytes, as a number that has the unit in its column's name.
@@ -204,14 +231,14 @@ mod tests {
             between_s: 0.05,
             store: None,
         };
-        assert_eq!(saving(&workload, &near, -0.05), "-5 %");
+        assert_eq!(saving(&workload, &near, -0.05), share(-0.05));
         let long = "-, 1474 times as long";
-        assert_eq!(saving(&workload, &near, -1473.29), long);
+        assert_eq!(saving(&workload, &near, -1473.29), long.into());
         let far = Sites {
             near_s: 2.0,
             ..near
         };
-        assert_eq!(saving(&workload, &far, 0.99), "-");
+        assert_eq!(saving(&workload, &far, 0.99), "-".into());
     }
 
     #[test]

@@ -3,9 +3,9 @@
 use super::answer::section;
 use super::question::Question;
 use super::range::Sweep;
-use super::said::{count, percent, time};
+use super::said::{count, share, took};
 use crate::Invalid;
-use crate::report::{Axis, Chart, Section, Series, Table};
+use crate::report::{Axis, Cell, Chart, Section, Series, Table};
 use crate::web::sweep::{Parameter, hit_rates, varied};
 use crate::web::{DAY_S, Model};
 
@@ -29,9 +29,9 @@ impl Question {
         let clients = self.sites.clients;
         let hits = hit_rates(&self.workload, clients, sweep.parameter, in_units)?;
         for (value, (_, hits)) in values.into_iter().zip(hits) {
-            let mut row = vec![shown(value), percent(hits)];
-            row.extend(self.latencies(model, sweep, value)?.into_iter().map(time));
-            table.row(row);
+            let mut row = vec![Cell::count(shown(value), value), share(hits)];
+            row.extend(self.latencies(model, sweep, value)?.into_iter().map(took));
+            table.cells(row);
         }
         let mut curves: Vec<Series> = names
             .iter()
