@@ -409,6 +409,7 @@ const STORIES_ONLY: &[Bug] = &[
     Bug::SettledStaysShown,
     Bug::AnybodyConfirms,
     Bug::ConfirmedTwice,
+    Bug::HomesToldFirst,
     Bug::ReceiptsForgotten,
     Bug::JointsForgotten,
     Bug::SegmentsNotShared,

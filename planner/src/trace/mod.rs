@@ -27,7 +27,7 @@
 //! | column | |
 //! |---|---|
 //! | `time_us` | microseconds since 1970 began, a whole number |
-//! | `client` | who asked: any text that is the same for all requests of the same member, and another for others |
+//! | `client` | who asked: any text that is the same for all requests of the same member, and another for others; each command joins as a member of its own |
 //! | `op` | `read` or `write` |
 //! | `object` | what was asked for: any text |
 //! | `size` | its size in bytes, a whole number; 0 if it is not known |

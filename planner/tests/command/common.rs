@@ -9,6 +9,7 @@ use std::fs;
 use std::io::Read;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Nothing here takes longer, however busy the machine is.
@@ -42,32 +43,27 @@ pub(crate) fn finish(mut command: Command) -> Said {
         .spawn()
         .unwrap();
     let mut running = Running(child);
+    let out = drained(running.0.stdout.take().unwrap());
+    let err = drained(running.0.stderr.take().unwrap());
     let end = Instant::now() + PATIENCE;
-    // Outputs of the tests are far smaller than a pipe.
     while running.0.try_wait().unwrap().is_none() {
         assert!(Instant::now() < end, "{command:?} does not end");
         std::thread::sleep(Duration::from_millis(5));
     }
-    let mut said = Said {
+    Said {
         code: running.0.wait().unwrap().code().unwrap_or(-1),
-        out: String::new(),
-        err: String::new(),
-    };
-    running
-        .0
-        .stdout
-        .take()
-        .unwrap()
-        .read_to_string(&mut said.out)
-        .unwrap();
-    running
-        .0
-        .stderr
-        .take()
-        .unwrap()
-        .read_to_string(&mut said.err)
-        .unwrap();
-    said
+        out: out.join().unwrap(),
+        err: err.join().unwrap(),
+    }
+}
+
+/// Reads while the command runs: its output may be larger than a pipe.
+fn drained(mut pipe: impl Read + Send + 'static) -> JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut text = String::new();
+        pipe.read_to_string(&mut text).unwrap();
+        text
+    })
 }
 
 /// A child that is killed when it is dropped.

@@ -24,7 +24,7 @@ fn pages_are_a_number_however_it_is_written() {
 }
 
 #[test]
-fn files_that_are_said_to_be_of_one_member_each_are_as_many_members() {
+fn files_of_commands_are_as_many_members_unless_their_names_are_meant() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name).display().to_string();
     // Each command that joins has another name.
@@ -37,15 +37,17 @@ fn files_that_are_said_to_be_of_one_member_each_are_as_many_members() {
         fs::write(path(name), text).unwrap();
     }
     let call = ["plan", "replay", &path("anna.csv"), &path("ben.csv")];
-    let named = run(&call);
-    assert!(named.out.contains("6 members"), "{}", named.out);
-    let files = run(&[&call[..], &["--deal", "by-file"]].concat());
+    let files = run(&call);
     assert!(files.out.contains("2 members"), "{}", files.out);
     assert!(
         files.out.contains("default: each file is a member"),
         "{}",
         files.out
     );
+    let told = run(&[&call[..], &["--deal", "by-file"]].concat());
+    assert!(told.out.contains("2 members"), "{}", told.out);
+    let named = run(&[&call[..], &["--deal", "named"]].concat());
+    assert!(named.out.contains("6 members"), "{}", named.out);
 }
 
 #[test]

@@ -28,10 +28,10 @@ pub(super) fn words(saved: f64) -> String {
 /// Less than any clock would tell.
 pub(super) const NOTHING: f64 = 1e-12;
 
-/// How far a site is, in the digits that it was told in if these are few.
+/// How far a site is, in three digits at most.
 pub(super) fn distance(ms: f64) -> String {
     match ms {
-        ms if ms >= 1000.0 => time(ms),
+        ms if ms >= 1000.0 => format!("{} s", three_digits(ms / 1000.0)),
         ms => format!("{} ms", three_digits(ms)),
     }
 }

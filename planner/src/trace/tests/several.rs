@@ -97,3 +97,26 @@ fn files_that_tell_no_members_apart_are_a_member_each() {
     assert!(dealt(&trace, Dealing::ByFile, 1, 1).is_err());
     assert_eq!("by-file".parse(), Ok(Dealing::ByFile));
 }
+
+#[test]
+fn commands_that_recorded_one_file_are_one_members() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let recorded = |name, rows: &str| {
+        let text = format!("{}\n{rows}", format::HEAD);
+        written(&dir, name, &text)
+    };
+    let several = recorded("several.csv", "1,a1,read,x,0\n2,a2,read,x,0\n");
+    let one = recorded("one.csv", "1,b,read,x,0\n");
+    let plain = written(&dir, "plain", "x\n");
+    let table = written(&dir, "two.csv", "client,id\nanna,a\nben,b\n");
+    let read = |files: &[&Path]| Reading::default().files(files).expect("read");
+    for (trace, is_of_commands) in [
+        (read(&[&several]), true),
+        (read(&[&several, &one]), true),
+        (read(&[&several, &plain]), true),
+        (read(&[&several, &table]), false),
+        (read(&[&one, &one]), false),
+    ] {
+        assert_eq!(trace.is_of_commands(), is_of_commands, "{}", trace.name);
+    }
+}
