@@ -246,7 +246,9 @@ impl ErrorKind {
             Self::NotFound => "`thorp ls` tells what there is",
             Self::AlreadyExists => "take another name, or use what is there",
             Self::TooLarge => "do it in smaller pieces",
-            Self::DataDamaged => "run `thorp check` on the home's directory",
+            Self::DataDamaged => {
+                "run `thorp check` on the home's directory; if that finds no damage, the program expects another type"
+            }
             Self::NoRight => "ask whoever runs the home",
             Self::Closed => "join again",
             Self::Aborted => "",

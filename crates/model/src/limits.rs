@@ -94,6 +94,8 @@ pub const SEGMENTS_MAX: usize = 65_536;
 pub const CLAIMS_MAX: usize = 256;
 /// Names of homes that a node is told by the one above it (rule 1).
 pub const HOME_NAMES_MAX: usize = 256;
+/// Bytes of each of these names: those of a name in a certificate (rule R1).
+pub const HOME_NAME_BYTES_MAX: usize = 200;
 /// Claims of one home that sites below have brought and that wait for the home's word, shared by the names of the sites (rules
 /// R7 and R9).
 pub const CLAIMS_PASSED_MAX: usize = 65_536;

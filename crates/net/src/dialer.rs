@@ -102,7 +102,7 @@ impl Caller<'_> {
         let shaking = self.shake_hands(socket, target);
         let shaken = within(limits.handshake_timeout, "the handshake", shaking).await;
         let shaken = match (shaken, target) {
-            (Err(Error::NotTls | Error::Lost), Target::Tcp(address))
+            (Err(Error::NotTls), Target::Tcp(address))
                 if speaks_http(*address, self.config).await =>
             {
                 Err(Error::SpeaksHttp)

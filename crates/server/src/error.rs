@@ -37,7 +37,7 @@ pub enum ServerError {
     },
     /// A new home is told of other homes, and has no certificate of their village.
     NotOfTheirVillage {
-        /// Its name.
+        /// The home's name.
         name: String,
     },
     /// The store is another home's.
@@ -120,7 +120,8 @@ impl fmt::Display for ServerError {
             Self::Identity(error) => error.fmt(f),
             Self::NotOfTheirVillage { name } => write!(
                 f,
-                "the home {name} is told of other homes, and has no certificate of their village: without one it would found                  another"
+                "the home {name} is told of other homes, and has no certificate of their village: without one it would found \
+                 another"
             ),
             Self::NoIdentity { dir, role, name } => write!(
                 f,

@@ -33,7 +33,7 @@ pub(crate) struct Ls {
 /// What `thorp context use` is told.
 #[derive(Args, Debug)]
 pub(crate) struct Use {
-    /// Which
+    /// The context
     name: String,
     /// Print JSON
     #[arg(long)]
@@ -62,14 +62,14 @@ pub(crate) struct Add {
 /// What `thorp context rm` is told.
 #[derive(Args, Debug)]
 pub(crate) struct Rm {
-    /// Which
+    /// The context
     name: String,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
-/// Does it.
+/// Shows or changes the contexts of whoever runs the command.
 pub(crate) fn run(command: &Command) -> Result<(), Failure> {
     let contexts = Contexts::of_user()?;
     match command {

@@ -207,7 +207,8 @@ fn advice(error: &IdentityError, grant: &Grant, out: &Path) -> &'static str {
             EMPTY
         }
         _ => {
-            "give the authority's directory with --dir, or that of the home that was started first: its first start makes the authority; `thorp dev` makes one, too"
+            "give the authority's directory with --dir, or that of the home that was started first: its first start makes the \
+             authority; `thorp dev` makes one, too"
         }
     }
 }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// Where to join a village, and as whom.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Context {
-    /// Its name.
+    /// What the user calls it.
     pub name: String,
     /// The addresses of a site, or of the sites that take each other's place, or of a home.
     pub join: Vec<String>,

@@ -21,14 +21,14 @@ pub enum ContextError {
     },
     /// There is no context of this name.
     NotThere {
-        /// The name.
+        /// The name that was asked for.
         name: String,
         /// Those that are there.
         known: Vec<String>,
     },
     /// No context can have this name.
     BadName {
-        /// The name.
+        /// What was given as a name.
         name: String,
     },
     /// There is a context, and something that it needs is gone.
@@ -42,14 +42,14 @@ pub enum ContextError {
     NoDirectory,
     /// A file that cannot be read or written.
     File {
-        /// Which.
+        /// The file or directory.
         path: PathBuf,
-        /// Why.
+        /// What the system said.
         error: io::Error,
     },
     /// A file that is not as it should be.
     Malformed {
-        /// Which.
+        /// The file.
         path: PathBuf,
         /// What is wrong with it.
         why: String,

@@ -26,6 +26,7 @@ pub use up::{
     Ack, Call, Decide, Denied, Evict, Fetch, Judge, Report, Reported, Settled, Up, Watch,
 };
 
+use crate::limits::{HOME_NAME_BYTES_MAX, HOME_NAMES_MAX};
 use crate::{Attempt, Claim, EntryNo, Epoch, HomeId, Image, MemberId, PageId, Position};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -56,6 +57,56 @@ pub struct HomeNames {
     pub names: Vec<String>,
     /// Whether there are no others.
     pub is_all: bool,
+}
+
+impl HomeNames {
+    /// What a node keeps of the names that another one has told: no more than there may be, and only names that a
+    /// certificate may have. They end in memory, in messages to others, and on terminals.
+    #[must_use]
+    pub fn checked(mut self) -> Self {
+        let told = self.names.len();
+        self.names.retain(|name| is_name(name));
+        self.names.truncate(HOME_NAMES_MAX);
+        self.is_all &= self.names.len() == told;
+        self
+    }
+}
+
+/// Whether a certificate may have this name (rule R1).
+fn is_name(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-.".contains(&byte);
+    (1..=HOME_NAME_BYTES_MAX).contains(&name.len()) && name.bytes().all(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    #[test]
+    fn names_that_no_certificate_has_are_not_kept() {
+        let good = [String::from("alps"), String::from("alps.north-1")];
+        let names = |bad: &str| HomeNames {
+            names: vec![good[0].clone(), String::from(bad), good[1].clone()],
+            is_all: true,
+        };
+        let long = "a".repeat(HOME_NAME_BYTES_MAX + 1);
+        for bad in ["", "a b", "\u{1b}[31m", "a\n", &long] {
+            let kept = names(bad).checked();
+            assert_eq!(
+                (&kept.names[..], kept.is_all),
+                (&good[..], false),
+                "{bad:?}"
+            );
+        }
+        assert!(names("dale").checked().is_all);
+        let many = HomeNames {
+            names: vec![good[0].clone(); HOME_NAMES_MAX + 1],
+            is_all: true,
+        };
+        let kept = many.checked();
+        assert_eq!((kept.names.len(), kept.is_all), (HOME_NAMES_MAX, false));
+    }
 }
 
 /// A helper's answer: an image with the label that brings it under the

@@ -90,7 +90,7 @@ pub enum IdentityError {
     },
     /// Another node has a certificate of this name that is good.
     NameHeld {
-        /// Which.
+        /// The node that has it.
         held: CertifiedName,
     },
     /// The name is that of a home of the village, which has another key.

@@ -56,7 +56,7 @@ use crate::member::uplink::Uplink;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use thorp_model::limits::{HEARTBEAT_MS, HOME_NAMES_MAX};
+use thorp_model::limits::HEARTBEAT_MS;
 use thorp_model::{
     Direction, Down, EdgeId, Event, HomeId, HomeNames, Image, Message, Millis, NodeKind, Note, Now,
     Outcome, PageId, Place, Position, RequestId, StateMachine, Step, Verdict, message,
@@ -304,11 +304,9 @@ impl Member {
 
     // --- Down ---
 
-    fn told_of_homes(&mut self, edge: EdgeId, mut homes: HomeNames, outbox: &mut Outbox) {
+    fn told_of_homes(&mut self, edge: EdgeId, homes: HomeNames, outbox: &mut Outbox) {
         if self.parents.contains_key(&edge) {
-            homes.is_all &= homes.names.len() <= HOME_NAMES_MAX;
-            homes.names.truncate(HOME_NAMES_MAX);
-            outbox.act(MemberAction::HomesTold(homes));
+            outbox.act(MemberAction::HomesTold(homes.checked()));
         }
     }
 

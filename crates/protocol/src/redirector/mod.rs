@@ -120,7 +120,7 @@ impl StateMachine for Redirector {
             Event::Received {
                 edge,
                 message: Message::Homes(homes),
-            } => self.told_of_homes(edge, &homes, outbox),
+            } => self.told_of_homes(edge, homes, outbox),
             Event::Tick => self.tick(now, outbox),
             Event::Connected { edge, peer, .. } => {
                 self.reach.parent_came(edge, &peer);
@@ -405,11 +405,11 @@ impl Redirector {
     }
 
     /// A site above tells which homes it is to reach.
-    fn told_of_homes(&mut self, edge: EdgeId, homes: &HomeNames, outbox: &mut Outbox) {
+    fn told_of_homes(&mut self, edge: EdgeId, homes: HomeNames, outbox: &mut Outbox) {
         if self.below.contains_key(&edge) {
             return cut_off(edge, "a child sent down", outbox);
         }
-        self.reach.parent_told(edge, homes);
+        self.reach.parent_told(edge, &homes.checked());
     }
 
     /// Begins the stream of a home at a child, if both are ready.

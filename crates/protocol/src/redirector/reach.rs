@@ -19,6 +19,8 @@ pub struct ParentNames {
 #[derive(Debug)]
 pub(super) struct Reach {
     names: BTreeSet<String>,
+    /// Those of them that the configuration has as the names of parents.
+    configured: BTreeSet<String>,
     /// Parents of which no name is known before they are there.
     others: usize,
     /// Of the parents that are there: whether all homes are known that they lead to.
@@ -46,8 +48,10 @@ impl Reach {
     pub(super) fn new(parents: Option<ParentNames>) -> Self {
         let is_configured = parents.is_some();
         let ParentNames { homes, others } = parents.unwrap_or_default();
+        let configured: BTreeSet<String> = homes.into_iter().take(HOME_NAMES_MAX).collect();
         Reach {
-            names: homes.into_iter().take(HOME_NAMES_MAX).collect(),
+            names: configured.clone(),
+            configured,
             others,
             above: BTreeMap::new(),
             is_all: is_configured && others == 0,
@@ -59,7 +63,7 @@ impl Reach {
 
     /// A parent is there.
     pub(super) fn parent_came(&mut self, edge: EdgeId, peer: &Peer) {
-        let known = match (peer.kind, self.names.contains(&peer.name)) {
+        let known = match (peer.kind, self.configured.contains(&peer.name)) {
             (NodeKind::Home, true) => IsKnown::Before,
             (NodeKind::Home, false) => {
                 self.add(&peer.name);
@@ -68,6 +72,7 @@ impl Reach {
             (_, was_named) => {
                 // The configuration calls a site by its name, as it does homes.
                 if was_named {
+                    self.configured.remove(&peer.name);
                     self.names.remove(&peer.name);
                     self.others += 1;
                     self.is_all = false;
@@ -222,6 +227,13 @@ mod tests {
         names.is_all = true;
         reach.parent_told(EdgeId(1), &names);
         assert_eq!(told(&mut reach), Some((vec!["alps".into()], true)));
+        // It comes again, and whatever it has told: it is the same parent.
+        names.names.push("office".into());
+        reach.parent_told(EdgeId(1), &names);
+        assert!(told(&mut reach).is_some_and(|(_, is_all)| is_all));
+        reach.parent_went(EdgeId(1));
+        reach.parent_came(EdgeId(2), &peer(NodeKind::Redirector, "office"));
+        assert_eq!((told(&mut reach), reach.others), (None, 1));
     }
 
     #[test]

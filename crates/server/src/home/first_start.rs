@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
+use super::disk::Disk;
 use crate::config::HomeConfigFile;
 use crate::error::ServerError;
 
@@ -26,8 +27,9 @@ impl FirstStart {
         Ok(Some(FirstStart { made }))
     }
 
-    /// What cannot be removed stays: the refusal that is told matters more.
-    pub(super) fn undo(self) {
+    /// Removes it, while the store is still held: nobody else has begun there. What cannot be removed stays: the refusal
+    /// that is told matters more.
+    pub(super) fn undo(self, _held: &Disk) {
         for dir in self.made {
             let _ = fs::remove_dir_all(dir);
         }

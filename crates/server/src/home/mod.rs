@@ -85,9 +85,9 @@ impl HomeServer {
         }
         // First of all: whoever has the store is the home.
         let disk = Arc::new(Disk::open(&config, config.opening)?);
-        let started = Self::start_with(config, disk).await;
+        let started = Self::start_with(config, Arc::clone(&disk)).await;
         if let (Err(_), Some(first)) = (&started, first) {
-            first.undo();
+            first.undo(&disk);
         }
         started
     }
