@@ -14,9 +14,9 @@ use thorp_testing::report_skipped;
 
 /// What a shell prints when it has read the script from standard input and then asks what it knows.
 fn loaded(shell: &str, first: &str, asks: &str) -> Option<String> {
-    let script = thorp().command(&["completions", shell]).output().unwrap();
-    assert!(script.status.success(), "{script:?}");
-    let script = String::from_utf8(script.stdout).unwrap();
+    let script = thorp().run(&["completions", shell]);
+    assert_eq!(script.code, 0, "{}", script.err);
+    let script = script.out;
     let mut child = Command::new(shell)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -215,7 +215,7 @@ impl Digested for MemberAction {
             | MemberAction::Arrived(..)
             | MemberAction::Evicted
             | MemberAction::StreamBegan { .. }
-            | MemberAction::HomesTold(_)
+            | MemberAction::HomesTold { .. }
             | MemberAction::StreamEnded(_) => {}
         }
     }

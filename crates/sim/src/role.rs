@@ -94,7 +94,7 @@ impl Role for Member {
             | MemberAction::Arrived(..)
             | MemberAction::Evicted
             | MemberAction::StreamBegan { .. }
-            | MemberAction::HomesTold(_)
+            | MemberAction::HomesTold { .. }
             | MemberAction::StreamEnded(_) => Ok(()),
             MemberAction::WentBack(home) => going_back::forgotten(world, no, home),
         }

@@ -304,7 +304,7 @@ impl World<MemberAction> for MemberWorld {
             | MemberAction::Evicted
             | MemberAction::StreamBegan { .. }
             | MemberAction::StreamEnded(_)
-            | MemberAction::HomesTold(_)
+            | MemberAction::HomesTold { .. }
             | MemberAction::WentBack(_) => {}
         }
         drop(state);

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use crate::patience::{PATIENCE, PAUSE};
@@ -19,7 +19,7 @@ pub struct Said {
     pub err: String,
 }
 
-/// Runs a command to its end. Its output must fit into a pipe.
+/// Runs a command to its end.
 ///
 /// # Panics
 ///
@@ -31,13 +31,20 @@ pub fn finish(mut command: Command) -> Said {
         .stderr(Stdio::piped())
         .spawn();
     let mut running = Running(child.unwrap());
+    let out = drained(running.0.stdout.take().unwrap());
+    let err = drained(running.0.stderr.take().unwrap());
     let code = running.wait().code().unwrap_or(-1);
-    let (mut out, mut err) = (String::new(), String::new());
-    let mut stdout = running.0.stdout.take().unwrap();
-    stdout.read_to_string(&mut out).unwrap();
-    let mut stderr = running.0.stderr.take().unwrap();
-    stderr.read_to_string(&mut err).unwrap();
+    let [out, err] = [out, err].map(|text| text.join().unwrap());
     Said { code, out, err }
+}
+
+/// Reads while the command runs: its output may be larger than a pipe.
+fn drained(mut pipe: impl Read + Send + 'static) -> JoinHandle<String> {
+    thread::spawn(move || {
+        let mut text = String::new();
+        pipe.read_to_string(&mut text).unwrap();
+        text
+    })
 }
 
 /// Sends a process a signal, by the system's own command.
@@ -176,6 +183,12 @@ mod tests {
         let said = finish(shell("echo out; echo err >&2; exit 3"));
         assert_eq!((said.code, &*said.out, &*said.err), (3, "out\n", "err\n"));
         assert_eq!(finish(shell("kill -9 $$")).code, -1);
+    }
+
+    #[test]
+    fn an_output_may_be_larger_than_a_pipe() {
+        let said = finish(shell("head -c 300000 /dev/zero | tr '\\0' x"));
+        assert_eq!((said.code, said.out.len()), (0, 300_000));
     }
 
     #[test]

@@ -52,6 +52,11 @@ impl Listing {
     fn of_all(member: &Member) -> Result<Self, Failure> {
         let mut listing = Listing::default();
         let names = member.home_names()?.names;
+        if names.is_empty() {
+            let todo = "`thorp status` on the machine of the site tells why";
+            let failure = Failure::new("nobody has said in time which homes there are", todo);
+            return Err(failure.with(Code::Unreachable));
+        }
         let homes = member.homes();
         let is_reached = |name: &String| {
             homes

@@ -76,6 +76,26 @@ fn edge_04_objects_are_named_as_the_user_writes_them() {
     assert!(error.to_string().contains("thorp://alps/notes"), "{error}");
 }
 
+/// 5: a member that has joined two homes itself knows both as soon as they have answered: their streams may begin later.
+#[test]
+fn edge_05_a_home_whose_stream_has_not_begun_is_waited_for() {
+    let edges = Edges::new();
+    for _ in 0..20 {
+        let homes = [0, 1].map(|home| edges.village.home(home).via.clone());
+        let config = JoinConfig::new(&homes[0]).and_home(&homes[1]);
+        let config = config.identity(edges.village.identity());
+        let member = Member::join(config.join_timeout(PATIENCE)).unwrap();
+        for home in ["alps", "dale"] {
+            member
+                .open_or_create(&format!("thorp://{home}/notes"))
+                .unwrap();
+        }
+        let error = member.open("thorp://alpps/notes").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
+        assert_eq!(member.home_names().unwrap().names.len(), 2);
+    }
+}
+
 /// 5: a misspelt home was *unreachable*, after two seconds.
 #[test]
 fn edge_05_a_home_that_there_is_not_is_not_found() {

@@ -37,7 +37,7 @@ fn edge_15_values_are_exact_and_texts_are_rounded() {
     }
     let kinds = json(&["memory", "--mix", "16:5,8:1"]);
     assert_exact(cell(&kinds, [0, 0, 0, 4]), "%");
-    let web = json(&["web"]);
+    let web = json(&["web", "--sweep", "alpha=0.6:1.2"]);
     for (at, unit) in [
         ([0, 0, 0, 1], "%"),
         ([0, 0, 0, 2], "s"),
@@ -45,6 +45,7 @@ fn edge_15_values_are_exact_and_texts_are_rounded() {
         ([0, 0, 0, 5], "/s"),
         ([1, 0, 0, 1], "s"),
         ([3, 0, 0, 1], "%"),
+        ([4, 0, 0, 1], "%"),
     ] {
         assert_exact(cell(&web, at), unit);
     }

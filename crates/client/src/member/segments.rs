@@ -216,7 +216,7 @@ impl Member {
             if let Some(home) = shared.homes.by_name(name) {
                 return Ok(home);
             }
-            let all = self.home_names_now().filter(|homes| homes.is_all);
+            let all = self.runtime.home_names().filter(|homes| homes.is_all);
             if let Some(all) = all.filter(|all| all.names.iter().all(|known| known != name)) {
                 return Err(no_such_home(name, &all));
             }
@@ -236,12 +236,12 @@ impl Member {
     }
 
     /// The homes of the village, whether or not they can be reached: those that the site of this member is to reach, or
-    /// those that the member has joined itself. Waits for the site's word. Those of them that can be reached are in
-    /// [`Member::homes`] when this returns.
+    /// those that the member has joined itself. Waits for the site's word, or for the streams of these homes. Those of them
+    /// that can be reached are in [`Member::homes`] when this returns. If nobody says in time which there are, these are the
+    /// homes that the member knows, and [`HomeNames::is_all`] is false.
     ///
     /// # Errors
     ///
-    /// [`HomeUnreachable`](ErrorKind::HomeUnreachable) if the site or a home does not say it in time, and
     /// [`Closed`](ErrorKind::Closed).
     pub fn home_names(&self) -> Result<HomeNames> {
         block_on(self.home_names_async())
@@ -255,32 +255,31 @@ impl Member {
     pub async fn home_names_async(&self) -> Result<HomeNames> {
         let shared = self.shared();
         let (mut changes, due) = (shared.homes.changes(), self.session.fetch_due());
+        // A site tells after the streams that it has; of a home that was joined here the stream begins soon.
+        let has_begun = |name: &String| shared.homes.by_name(name).is_some();
+        let is_complete =
+            |told: &HomeNames| self.runtime.is_below_a_site() || told.names.iter().all(has_begun);
         loop {
             changes.mark_unchanged();
-            if let Some(names) = self.home_names_now() {
-                return Ok(names);
+            match self.runtime.home_names() {
+                Some(told) if is_complete(&told) => return Ok(told),
+                told if Instant::now() >= due => {
+                    return Ok(told.unwrap_or_else(|| self.known_homes()));
+                }
+                _ => {}
             }
             let next = due.min(Instant::now() + RETRY_PAUSE);
-            if !shared.requests.changed(&mut changes, next).await? && next == due {
-                return Err(Error::unreachable(
-                    "nobody has said in time which homes there are",
-                ));
-            }
+            shared.requests.changed(&mut changes, next).await?;
         }
     }
 
-    /// The same, if it is known already. A member that has joined at homes knows it when all have answered.
-    fn home_names_now(&self) -> Option<HomeNames> {
-        let homes = &self.shared().homes;
-        if self.runtime.is_below_a_site() {
-            return homes.names_told();
-        }
-        let known: BTreeSet<String> = homes.all().into_iter().map(|home| home.name).collect();
-        let is_all = self.runtime.has_all_parents() && !known.is_empty();
-        is_all.then(|| HomeNames {
+    fn known_homes(&self) -> HomeNames {
+        let known = self.shared().homes.all().into_iter().map(|home| home.name);
+        let known: BTreeSet<String> = known.collect();
+        HomeNames {
             names: known.into_iter().collect(),
-            is_all,
-        })
+            is_all: false,
+        }
     }
 
     async fn open_at(&self, home: HomeId, path: &str, create: bool) -> Result<Segment> {

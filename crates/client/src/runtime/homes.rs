@@ -12,8 +12,8 @@ use tokio::sync::watch;
 #[derive(Debug)]
 pub(crate) struct Homes {
     known: Mutex<Vec<KnownHome>>,
-    /// What the site has said that it is to reach.
-    told: Mutex<Option<HomeNames>>,
+    /// What the site at the other end of an edge has said that it is to reach.
+    told: Mutex<Option<(EdgeId, HomeNames)>>,
     changed: watch::Sender<u64>,
 }
 
@@ -70,14 +70,15 @@ impl Homes {
     }
 
     /// The site has said which homes it is to reach.
-    pub(crate) fn told(&self, homes: HomeNames) {
-        *lock(&self.told) = Some(homes);
+    pub(crate) fn told(&self, edge: EdgeId, homes: HomeNames) {
+        *lock(&self.told) = Some((edge, homes));
         self.changed.send_modify(|count| *count += 1);
     }
 
-    /// The homes that the site is to reach, if it has said so.
-    pub(crate) fn names_told(&self) -> Option<HomeNames> {
-        lock(&self.told).clone()
+    /// The homes that the site on this edge is to reach, if it has said so. Another site may be to reach others.
+    pub(crate) fn names_told(&self, edge: EdgeId) -> Option<HomeNames> {
+        let told = lock(&self.told).clone();
+        told.filter(|(of, _)| *of == edge).map(|(_, homes)| homes)
     }
 
     pub(crate) fn all(&self) -> Vec<KnownHome> {
@@ -176,6 +177,18 @@ const UNKNOWN_HOME: &str = "a home that this member has never heard of";
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_one_site_has_told_does_not_count_at_another() {
+        let homes = Homes::new();
+        let told = HomeNames {
+            names: vec!["alps".to_owned()],
+            is_all: true,
+        };
+        homes.told(EdgeId(1), told.clone());
+        assert_eq!(homes.names_told(EdgeId(1)), Some(told));
+        assert_eq!(homes.names_told(EdgeId(2)), None);
+    }
 
     #[test]
     fn a_home_made_anew_takes_the_name() {

@@ -55,7 +55,7 @@ impl World<MemberAction> for MemberHost {
                 edge,
                 incarnation,
             } => self.shared.homes.began(home, name, edge, incarnation),
-            MemberAction::HomesTold(homes) => self.shared.homes.told(homes),
+            MemberAction::HomesTold { edge, homes } => self.shared.homes.told(edge, homes),
             MemberAction::WentBack(home) => self.shared.went_back(home),
             MemberAction::StreamEnded(home) => self.shared.homes.ended(home),
         }

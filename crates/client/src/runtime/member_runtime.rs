@@ -14,7 +14,7 @@ use crate::status::SiteStatus;
 use crate::{Error, JoinConfig, JoinError, OutOfReach, Result};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use thorp_model::{NodeKind, Outbox};
+use thorp_model::{HomeNames, NodeKind, Outbox};
 use thorp_net::driver::{Driver, DriverConfig, EdgeStatus, Handle, ParentState, ParentStatus};
 use thorp_protocol::{Member, MemberConfig, Request};
 use tokio::task::JoinSet;
@@ -91,11 +91,25 @@ impl MemberRuntime {
         parent.is_some_and(|parent| parent.peer.kind == NodeKind::Redirector)
     }
 
-    /// Whether all that it has dialed have answered.
-    pub(crate) fn has_all_parents(&self) -> bool {
-        let parents = self.parents();
+    /// The homes that it leads to, whether or not their streams have begun: what its site has told, or the homes that it has
+    /// joined itself. None: not all that it has dialed have answered, or a site is among several parents.
+    pub(crate) fn home_names(&self) -> Option<HomeNames> {
         let is_there = |parent: &ParentStatus| matches!(parent.state, ParentState::Connected(_));
-        parents.iter().all(is_there)
+        let (parents, edges) = (self.parents(), self.handle()?.edges());
+        if parents.len() != edges.len() || !parents.iter().all(is_there) {
+            return None;
+        }
+        if let [one] = &edges[..]
+            && one.peer.kind == NodeKind::Redirector
+        {
+            return self.shared.homes.names_told(one.edge);
+        }
+        let is_home = |edge: &EdgeStatus| edge.peer.kind == NodeKind::Home;
+        let are_homes = !edges.is_empty() && edges.iter().all(is_home);
+        are_homes.then(|| HomeNames {
+            names: edges.into_iter().map(|edge| edge.peer.name).collect(),
+            is_all: true,
+        })
     }
 
     /// Waits until the parents have answered.

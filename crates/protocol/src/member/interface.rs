@@ -164,7 +164,12 @@ pub enum MemberAction {
     /// A home is out of reach: its stream has ended.
     StreamEnded(HomeId),
     /// A site has told which homes it is to reach. Those whose streams have not begun are out of its reach (rule 1).
-    HomesTold(HomeNames),
+    HomesTold {
+        /// The edge that it has told this on.
+        edge: EdgeId,
+        /// What it has told.
+        homes: HomeNames,
+    },
     /// A home has gone back in time: what the program has of it may be lost. The next [`MemberAction::Publish`] begins its
     /// cache anew. Pages that the home has granted may be granted to others (rule R9).
     WentBack(HomeId),

@@ -306,7 +306,8 @@ impl Member {
 
     fn told_of_homes(&mut self, edge: EdgeId, homes: HomeNames, outbox: &mut Outbox) {
         if self.parents.contains_key(&edge) {
-            outbox.act(MemberAction::HomesTold(homes.checked()));
+            let homes = homes.checked();
+            outbox.act(MemberAction::HomesTold { edge, homes });
         }
     }
 

@@ -204,7 +204,7 @@ fn act_of_member(world: &mut World, no: NodeNo, action: MemberAction) -> Checked
         | MemberAction::Evicted
         | MemberAction::Hint(_)
         | MemberAction::Joined(_)
-        | MemberAction::HomesTold(_)
+        | MemberAction::HomesTold { .. }
         | MemberAction::StreamEnded(_) => {}
     }
     Ok(())

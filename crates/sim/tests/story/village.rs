@@ -589,7 +589,7 @@ impl Village {
                     program.begun.insert(home);
                 }
             }
-            MemberAction::HomesTold(homes) => {
+            MemberAction::HomesTold { homes, .. } => {
                 let Some(program) = self.node(name).program.as_mut() else {
                     return;
                 };

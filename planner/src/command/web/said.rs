@@ -231,7 +231,7 @@ mod tests {
             between_s: 0.05,
             store: None,
         };
-        assert_eq!(saving(&workload, &near, -0.05), share(-0.05));
+        assert_eq!(saving(&workload, &near, -0.05), Cell::part("-5 %", -0.05));
         let long = "-, 1474 times as long";
         assert_eq!(saving(&workload, &near, -1473.29), long.into());
         let far = Sites {
