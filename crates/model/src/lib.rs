@@ -27,6 +27,7 @@ mod digest;
 mod history;
 mod ids;
 mod image;
+mod lack;
 pub mod limits;
 mod machine;
 pub mod message;
@@ -65,6 +66,7 @@ pub use ids::{
     Registration, ReportNo, RequestId, SegmentId, Slot, Stamp,
 };
 pub use image::{Content, Draft, Image, ImageEdit, MalformedImage, Overflow};
+pub use lack::{Bound, Lack, people_bytes};
 pub use machine::{Action, Command, Direction, Event, Outbox, StateMachine};
 pub use message::{
     CallError, CallId, CallRequest, CallResponse, CommitRequest, Decision, Doubt, DoubtHome, Down,

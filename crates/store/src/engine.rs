@@ -3,12 +3,14 @@
 use crate::error::OpenError;
 use crate::{record, usage};
 use fjall::compaction::Leveled;
-use fjall::{Database, Keyspace, KeyspaceCreateOptions, LsmError};
+use fjall::{AbstractTree as _, Database, Keyspace, KeyspaceCreateOptions, LsmError, PersistMode};
 use std::any::Any;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 use thorp_model::{StorageError, Table};
 
 /// The engine with the keyspaces of all tables.
@@ -21,6 +23,62 @@ pub(crate) struct Opened {
 impl Opened {
     pub(crate) fn table(&self, table: Table) -> &Keyspace {
         &self.tables[record::place(table)]
+    }
+
+    fn keyspaces(&self) -> impl Iterator<Item = &Keyspace> {
+        self.tables.iter().chain([&self.own])
+    }
+
+    /// Bytes that a table takes on the volume.
+    pub(crate) fn bytes(&self, table: Table) -> u64 {
+        self.table(table).disk_space()
+    }
+
+    /// Bytes in memory that wait to be written out to tables.
+    pub(crate) fn waiting(&self) -> u64 {
+        self.database.write_buffer_size()
+    }
+
+    /// Bytes that compactions may write before they delete what they read, at most: one of the background thread, and one
+    /// of [`Opened::compact`], of two tables.
+    pub(crate) fn merges(&self) -> u64 {
+        let mut tables: Vec<u64> = self.keyspaces().map(Keyspace::disk_space).collect();
+        tables.sort_unstable();
+        let largest = tables.iter().rev().take(2);
+        largest.map(|bytes| (*bytes).min(MERGE_BYTES_MAX)).sum()
+    }
+
+    /// Lets the background thread write out the tables that have most in memory, if it is not at it.
+    pub(crate) fn begin_to_write_out(&self, memory_max: u64) -> fjall::Result<()> {
+        for keyspace in self.keyspaces() {
+            let large = keyspace.tree.active_memtable().size() > memory_max / MEMORY_PART;
+            // The engine stops writers for ever when four wait and the thread has failed.
+            if large && keyspace.sealed_memtable_count() == 0 {
+                keyspace.rotate_memtable()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes out everything in memory, and waits for it.
+    pub(crate) fn write_out(&self) -> fjall::Result<()> {
+        for keyspace in self.keyspaces() {
+            keyspace.rotate_memtable()?;
+        }
+        while self
+            .keyspaces()
+            .any(|keyspace| keyspace.sealed_memtable_count() > 0)
+        {
+            // An error when the background thread has failed: nobody would write it out then.
+            self.database.persist(PersistMode::Buffer)?;
+            thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
+    /// Rewrites a table without what was deleted and overwritten, and waits for it.
+    pub(crate) fn compact(&self, table: Table) -> fjall::Result<()> {
+        self.table(table).major_compact()
     }
 }
 
@@ -115,6 +173,9 @@ const ENGINE_VERSION_FILE: &str = "version";
 
 const CREATE_CACHE_BYTES: u64 = 1 << 20;
 
+/// One worker: see the crate's documentation.
+pub(crate) const WORKERS: usize = 1;
+
 /// The engine's keyspaces, each with the most that it keeps in memory before
 /// writing it out, in bytes. Kept by the engine from when the store is made.
 const KEYSPACES: [(&str, u64); Table::ALL.len() + 1] = [
@@ -133,6 +194,13 @@ const JOURNAL_BYTES_MAX: u64 = 64 << 20;
 /// The size of a table file. Half the engine's usual: a compaction is in the
 /// way of the next flush, there being one worker.
 const TABLE_FILE_BYTES: u64 = 32 << 20;
+
+/// The most that one compaction writes, by the size of its levels: the upper ones whole, or a file of one level with the
+/// dozen that it overlaps below.
+const MERGE_BYTES_MAX: u64 = 13 * TABLE_FILE_BYTES;
+
+/// A table is written out early if it has so large a part of what may wait in memory.
+const MEMORY_PART: u64 = 8;
 
 fn builder(
     engine_dir: &Path,

@@ -19,8 +19,9 @@
 //! in its sequence number is not noticed.
 
 use crate::usage::{self, Usage};
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// What the journals of a store tell.
@@ -73,6 +74,33 @@ pub(crate) fn cut(file: &Path, at: u64) -> io::Result<()> {
     file.set_len(at)?;
     file.sync_all()
 }
+
+/// Empties the journals, durably, when all that they hold is in tables and no engine has them open. The last one stays, for
+/// the engine takes its next sequence number from the tables only if there is one.
+pub(crate) fn empty(engine_dir: &Path) -> io::Result<()> {
+    let mut journals = journals(engine_dir)?;
+    let last = journals.pop();
+    for journal in journals {
+        fs::remove_file(journal)?;
+    }
+    if let Some(last) = last {
+        cut(&last, 0)?;
+    }
+    File::open(engine_dir)?.sync_all()
+}
+
+/// Bytes that the journals take on the volume: most of a new one is a hole.
+pub(crate) fn bytes_taken(engine_dir: &Path) -> io::Result<u64> {
+    let mut bytes = 0;
+    for journal in journals(engine_dir)? {
+        // The engine may have deleted it since.
+        bytes += fs::metadata(journal).map_or(0, |found| found.blocks() * BLOCK_BYTES);
+    }
+    Ok(bytes)
+}
+
+/// The unit in which the system counts what a file takes.
+const BLOCK_BYTES: u64 = 512;
 
 /// How far journals can be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

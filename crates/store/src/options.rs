@@ -24,10 +24,9 @@ pub struct Options {
     pub limit_bytes: Option<u64>,
     /// Memory for blocks read from disk, in bytes.
     pub cache_bytes: u64,
-    /// Space on the volume that commits leave alone, in bytes, so that the engine can
-    /// finish its own work and never meets a full disk. `None`: an eighth of
-    /// the volume, but no more than 256 MiB. 0: the volume is not asked, and the engine
-    /// breaks when it is full.
+    /// Space on the volume that commits leave alone, in bytes, so that the engine can finish its own work and never meets a
+    /// full disk. `None`: what the engine's work may take just now, and an eighth of the volume, but 3 MiB at least and
+    /// 64 MiB at most, for what frees space. 0: the volume is not asked, and the engine breaks when it is full.
     pub disk_reserve_bytes: Option<u64>,
 }
 
@@ -43,7 +42,3 @@ impl Default for Options {
         }
     }
 }
-
-/// The most that is reserved on the volume unless told otherwise: enough for
-/// the memtables to be written out and for a compaction of the upper levels.
-pub(crate) const DISK_RESERVE_BYTES_MAX: u64 = 256 << 20;

@@ -365,7 +365,7 @@ mod tests {
         let page = |number| PageId::new(1, number);
         commit(&store, vec![put(Table::Pages, page_key(page(1)))]);
         // Past the store's own checksums.
-        let pages = store.opened.table(Table::Pages);
+        let pages = store.engine().table(Table::Pages).clone();
         let moved = pages.get(page_key(page(1))).unwrap().unwrap();
         pages.insert(page_key(page(2)), moved).unwrap();
         // A home does not open a log with a gap.
@@ -395,7 +395,7 @@ mod tests {
                 .map(|number| put(Table::Pages, key(number)))
                 .collect(),
         );
-        let pages = store.opened.table(Table::Pages);
+        let pages = store.engine().table(Table::Pages).clone();
         pages.rotate_memtable_and_wait().unwrap();
         let id = pages.id();
         drop(store);

@@ -2,10 +2,11 @@
 //! volume. Both are asked before anything is written, because an engine that
 //! met a full disk must be opened again.
 
-use crate::options::{DISK_RESERVE_BYTES_MAX, Options};
+use crate::options::Options;
+use crate::volume::Volume;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use thorp_model::{Batch, Purpose, StorageError};
+use thorp_model::{Batch, Bound, Lack, Purpose};
 
 /// The purpose of a group: that of the batch which a full store refuses first.
 pub(crate) fn purpose_of<'a>(group: impl IntoIterator<Item = &'a Batch>) -> Purpose {
@@ -17,11 +18,23 @@ pub(crate) fn purpose_of<'a>(group: impl IntoIterator<Item = &'a Batch>) -> Purp
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Demand {
     pub(crate) purpose: Purpose,
-    /// Bytes of the store's content before and after.
-    pub(crate) before: u64,
+    /// Bytes of the store's content after it.
     pub(crate) after: u64,
-    /// Bytes that will be written for it now or later, at least.
-    pub(crate) written: u64,
+    /// Bytes that it brings: the engine writes them to a journal, and later to a table.
+    pub(crate) brought: u64,
+}
+
+/// What a store has, as its volume and its limit see it, in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Held {
+    /// Its content.
+    pub(crate) content: u64,
+    /// Of that, what the home still has to install in pages.
+    pub(crate) to_install: u64,
+    /// What waits in memory to be written out.
+    pub(crate) waiting: u64,
+    /// What compactions may write before they delete what they read.
+    pub(crate) merges: u64,
 }
 
 /// The limits of a store.
@@ -51,69 +64,87 @@ impl Space {
             .store(limit.unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// Refuses a group that does not fit.
-    pub(crate) fn ask(&self, demand: Demand) -> Result<(), StorageError> {
-        self.ask_limit(demand)?;
-        self.ask_disk(demand)
+    /// The volume, as it is now; none if it is not to be asked, or does not answer.
+    pub(crate) fn volume(&self) -> Option<Volume> {
+        match self.disk_reserve {
+            Some(0) => None,
+            _ => Volume::of(&self.dir),
+        }
     }
 
-    /// Bytes that could be brought for a purpose to a store that holds so much,
-    /// with so much waiting in memory to be written out. It takes each twice: in
-    /// the journal and in a table.
-    pub(crate) fn left(&self, purpose: Purpose, held: u64, waiting: u64) -> u64 {
+    /// Refuses a group that does not fit, with what is lacking.
+    pub(crate) fn ask(&self, demand: Demand, held: Held) -> Result<(), Lack> {
+        self.ask_limit(demand, held)?;
+        self.ask_volume(demand, held)
+    }
+
+    /// Bytes that could be brought for a purpose, by the limit and by the volume.
+    pub(crate) fn left(&self, purpose: Purpose, held: Held) -> u64 {
         let by_limit = self.limit().map_or(u64::MAX, |limit| {
-            allowed(purpose, limit).saturating_sub(held)
+            allowed(purpose, limit).saturating_sub(held.content)
         });
-        let by_volume = match self.volume() {
-            Some((free, reserve)) if self.disk_reserve != Some(0) => {
-                let left_alone = left_alone(purpose, reserve);
-                free.saturating_sub(left_alone).saturating_sub(waiting) / 2
-            }
-            _ => u64::MAX,
-        };
+        let by_volume = self.volume().map_or(u64::MAX, |volume| {
+            volume
+                .free
+                .saturating_sub(self.left_alone(purpose, volume, held))
+                / WRITTEN_TIMES
+        });
         by_limit.min(by_volume)
     }
 
-    /// Free and reserved bytes of the volume.
-    fn volume(&self) -> Option<(u64, u64)> {
-        let volume = rustix::fs::statvfs(&self.dir).ok()?;
-        let free = volume.f_bavail.saturating_mul(volume.f_frsize);
-        let all = volume.f_blocks.saturating_mul(volume.f_frsize);
-        let reserve = (all / DISK_RESERVE_PART).min(DISK_RESERVE_BYTES_MAX);
-        Some((free, self.disk_reserve.unwrap_or(reserve)))
+    /// What a group of a purpose leaves alone on the volume, in bytes: what the engine needs to finish its own work, and the
+    /// share of what a full store refuses later.
+    fn left_alone(&self, purpose: Purpose, volume: Volume, held: Held) -> u64 {
+        let (share, engine) = match self.disk_reserve {
+            Some(reserve) => (reserve, held.waiting),
+            None => (volume.share(), held.waiting.saturating_add(held.merges)),
+        };
+        let kept = match purpose {
+            // All that it brings is written again when it is installed in pages.
+            Purpose::NewData => share.saturating_add(held.to_install),
+            Purpose::Kept => share - share / 4,
+            Purpose::Housekeeping => share / 2,
+            Purpose::Removal => share / 4,
+        };
+        kept.saturating_add(engine)
     }
 
-    fn ask_limit(&self, demand: Demand) -> Result<(), StorageError> {
+    fn ask_limit(&self, demand: Demand, held: Held) -> Result<(), Lack> {
         let Some(limit) = self.limit() else {
             return Ok(());
         };
-        if demand.after <= demand.before || demand.after <= allowed(demand.purpose, limit) {
+        let allowed = allowed(demand.purpose, limit);
+        if demand.after <= held.content || demand.after <= allowed {
             return Ok(());
         }
-        Err(full(format!(
-            "the store holds {} bytes, would hold {}, its limit is {limit}",
-            demand.before, demand.after
-        )))
+        Err(Lack {
+            free: allowed.saturating_sub(held.content),
+            needed: demand.after - held.content,
+            of: Bound::Limit,
+        })
     }
 
-    fn ask_disk(&self, demand: Demand) -> Result<(), StorageError> {
-        if self.disk_reserve == Some(0) {
-            return Ok(());
-        }
+    fn ask_volume(&self, demand: Demand, held: Held) -> Result<(), Lack> {
         // Without an answer the engine will find out itself.
-        let Some((free, reserve)) = self.volume() else {
+        let Some(volume) = self.volume() else {
             return Ok(());
         };
-        let left_alone = left_alone(demand.purpose, reserve);
-        if demand.written.saturating_add(left_alone) <= free {
+        let left_alone = self.left_alone(demand.purpose, volume, held);
+        let written = demand.brought.saturating_mul(WRITTEN_TIMES);
+        let needed = written.saturating_add(left_alone);
+        if needed <= volume.free {
             return Ok(());
         }
-        Err(full(format!(
-            "{free} bytes are free on the volume of {}, {left_alone} of them reserved",
-            self.dir.display()
-        )))
+        Err(Lack {
+            free: volume.free,
+            needed,
+            of: Bound::Volume,
+        })
     }
 }
+
+/// How often the engine writes what is brought before it deletes any of it: to a journal, and to a table.
+const WRITTEN_TIMES: u64 = 2;
 
 /// What a store with a limit may hold after a group of a purpose, in bytes.
 fn allowed(purpose: Purpose, limit: u64) -> u64 {
@@ -125,28 +156,11 @@ fn allowed(purpose: Purpose, limit: u64) -> u64 {
     limit.saturating_add(beyond)
 }
 
-/// What a group of a purpose leaves alone of the reserve on the volume, in bytes.
-fn left_alone(purpose: Purpose, reserve: u64) -> u64 {
-    match purpose {
-        Purpose::NewData => reserve,
-        Purpose::Kept => reserve - reserve / 4,
-        Purpose::Housekeeping => reserve / 2,
-        Purpose::Removal => reserve / 4,
-    }
-}
-
 /// The part of the limit by which changes of rights, deletions and audit records may go beyond it (rule R7).
 const KEPT_PART: u64 = 32;
 
 /// The part of the limit by which housekeeping may go beyond it.
 pub(crate) const HOUSEKEEPING_PART: u64 = 16;
-
-/// The part of the volume that is reserved unless told otherwise.
-const DISK_RESERVE_PART: u64 = 8;
-
-fn full(detail: String) -> StorageError {
-    StorageError::Full { detail }
-}
 
 #[cfg(test)]
 mod tests {
@@ -162,50 +176,76 @@ mod tests {
         Space::new(&std::env::temp_dir(), &options)
     }
 
-    fn demand(purpose: Purpose, before: u64, after: u64) -> Demand {
-        Demand {
-            purpose,
-            before,
-            after,
-            written: 1,
+    const MIB: u64 = 1 << 20;
+
+    fn held(content: u64) -> Held {
+        Held {
+            content,
+            ..Held::default()
         }
+    }
+
+    fn ask(space: &Space, purpose: Purpose, before: u64, after: u64) -> Result<(), Lack> {
+        let demand = Demand {
+            purpose,
+            after,
+            brought: 1,
+        };
+        space.ask(demand, held(before))
     }
 
     #[test]
     fn the_limit_leaves_space_for_what_frees_some() {
         let space = space(Some(1600), Some(0));
-        assert!(space.ask(demand(Purpose::NewData, 1000, 1600)).is_ok());
-        assert!(space.ask(demand(Purpose::NewData, 1000, 1601)).is_err());
-        assert!(space.ask(demand(Purpose::Kept, 1000, 1650)).is_ok());
-        assert!(space.ask(demand(Purpose::Kept, 1000, 1651)).is_err());
-        assert!(space.ask(demand(Purpose::Housekeeping, 1000, 1700)).is_ok());
-        assert!(
-            space
-                .ask(demand(Purpose::Housekeeping, 1000, 1701))
-                .is_err()
-        );
-        assert!(space.ask(demand(Purpose::NewData, 5000, 4999)).is_ok());
+        assert_eq!(ask(&space, Purpose::NewData, 1000, 1600), Ok(()));
+        let lack = Lack {
+            free: 600,
+            needed: 601,
+            of: Bound::Limit,
+        };
+        assert_eq!(ask(&space, Purpose::NewData, 1000, 1601), Err(lack));
+        assert!(ask(&space, Purpose::Kept, 1000, 1650).is_ok());
+        assert!(ask(&space, Purpose::Kept, 1000, 1651).is_err());
+        assert!(ask(&space, Purpose::Housekeeping, 1000, 1700).is_ok());
+        assert!(ask(&space, Purpose::Housekeeping, 1000, 1701).is_err());
+        assert!(ask(&space, Purpose::NewData, 5000, 4999).is_ok());
         space.set_limit(None);
-        assert!(space.ask(demand(Purpose::NewData, 1000, 1601)).is_ok());
+        assert!(ask(&space, Purpose::NewData, 1000, 1601).is_ok());
     }
 
     #[test]
     fn the_room_that_is_kept_back_lies_beyond_what_is_left_for_commits() {
         let limited = space(Some(1600), Some(0));
-        assert_eq!(limited.left(Purpose::NewData, 1500, 0), 100);
-        assert_eq!(limited.left(Purpose::Kept, 1500, 0), 150);
-        assert_eq!(limited.left(Purpose::NewData, 1620, 0), 0);
-        assert_eq!(limited.left(Purpose::Kept, 1620, 0), 30);
+        assert_eq!(limited.left(Purpose::NewData, held(1500)), 100);
+        assert_eq!(limited.left(Purpose::Kept, held(1500)), 150);
+        assert_eq!(limited.left(Purpose::NewData, held(1620)), 0);
+        assert_eq!(limited.left(Purpose::Kept, held(1620)), 30);
+    }
+
+    #[test]
+    fn what_the_engine_may_still_write_is_left_alone_by_all() {
+        let volume = Volume {
+            size: 80 * MIB,
+            free: 0,
+        };
+        let held = Held {
+            content: 30 * MIB,
+            to_install: 5 * MIB,
+            waiting: 2 * MIB,
+            merges: 20 * MIB,
+        };
         let all = [
             Purpose::NewData,
             Purpose::Kept,
             Purpose::Housekeeping,
             Purpose::Removal,
         ];
-        assert_eq!(
-            all.map(|purpose| left_alone(purpose, 400)),
-            [400, 300, 200, 100]
-        );
+        let left_alone = |space: Space| all.map(|purpose| space.left_alone(purpose, volume, held));
+        // The share is 10 MiB, and 12 for who is told so. Then the compactions are its own concern.
+        let quarters = [148, 118, 108, 98].map(|quarters| quarters * MIB / 4);
+        assert_eq!(left_alone(space(None, None)), quarters);
+        let told = [19, 11, 8, 5].map(|mib| mib * MIB);
+        assert_eq!(left_alone(space(None, Some(12 * MIB))), told);
     }
 
     #[test]
@@ -223,8 +263,9 @@ mod tests {
     }
 
     #[test]
-    fn a_volume_without_space_refuses() {
-        let error = space(None, Some(u64::MAX)).ask(demand(Purpose::Removal, 9, 1));
-        assert!(matches!(error, Err(StorageError::Full { .. })));
+    fn a_volume_without_space_refuses_and_says_what_it_lacks() {
+        let lack = ask(&space(None, Some(u64::MAX)), Purpose::Removal, 9, 1).unwrap_err();
+        assert_eq!(lack.of, Bound::Volume);
+        assert!(lack.free > 0 && lack.needed > lack.free, "{lack}");
     }
 }

@@ -9,8 +9,11 @@ use crate::journal::{self, Verdict};
 use crate::note::{self, Note};
 use crate::options::Options;
 use crate::origin::Origin;
-use crate::space::{Demand, Space, purpose_of};
+use crate::slot::Slot;
+use crate::space::{Demand, Held, Space, purpose_of};
+use crate::upkeep::{Traces, Upkeep};
 use crate::usage::{self, Usage};
+use crate::volume::Volume;
 use crate::{manifest, marker, record};
 use fjall::{OwnedWriteBatch, PersistMode, Readable as _};
 use std::collections::BTreeMap;
@@ -20,8 +23,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use thorp_model::limits::KEY_BYTES_MAX;
 use thorp_model::records;
 use thorp_model::{
-    Batch, Closed, Engine, HowOpened, Incarnation, LifeEnd, LifeId, Mark, Op, Purpose, Reader,
-    ReceiptKey, Scan, StorageError, Table,
+    Batch, Closed, Engine, HowOpened, Incarnation, Lack, LifeEnd, LifeId, Mark, Op, Purpose,
+    Reader, ReceiptKey, Scan, StorageError, Table,
 };
 
 /// The durable tables of one home, in a directory that this process alone uses.
@@ -29,9 +32,10 @@ use thorp_model::{
 /// Reads may come from any thread at any time. They see what is durable, a
 /// scan as of one moment.
 pub struct Store {
-    pub(crate) opened: Opened,
+    engine: Slot,
     writing: Mutex<Writing>,
     space: Space,
+    upkeep: Upkeep,
     access: Access,
     // Last, so that the directory is free only when the engine is closed.
     locked: Locked,
@@ -48,7 +52,7 @@ impl Store {
         let access = Access::close(dir).map_err(|error| OpenError::io(dir, error))?;
         let noted = note::read(dir).map_err(|error| OpenError::io(dir, error))?;
         inspect_files(&locked, noted.unwrap_or_default())?;
-        let opened = engine::open(&locked.engine_dir(), options.cache_bytes, WORKERS)?;
+        let opened = engine::open(&locked.engine_dir(), options.cache_bytes, engine::WORKERS)?;
         let damaged = |detail| OpenError::damaged(dir, detail);
         let usage = read_usage(&opened).map_err(damaged)?;
         ask_complete(usage, noted.unwrap_or_default()).map_err(damaged)?;
@@ -67,7 +71,7 @@ impl Store {
         };
         let history = opened_history(dir, known.as_ref(), &evidence, options.opening)?;
         let store = Store {
-            opened,
+            engine: Slot::new(opened),
             writing: Mutex::new(Writing {
                 usage,
                 history: history.clone(),
@@ -75,6 +79,7 @@ impl Store {
                 broken: None,
             }),
             space: Space::new(dir, &options),
+            upkeep: Upkeep::new(locked.engine_dir(), options.cache_bytes),
             access,
             locked,
         };
@@ -212,22 +217,78 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`StorageError::Full`] if not, with the reason for a person.
-    pub fn ask_space(&self, bytes: u64) -> Result<(), StorageError> {
-        let before = self.usage().bytes();
-        let waiting = self.opened.database.write_buffer_size();
-        self.space.ask(Demand {
+    /// [`Lack`] if not: what is free and what is needed.
+    pub fn ask_space(&self, bytes: u64) -> Result<(), Lack> {
+        let held = self.held(self.usage());
+        let demand = Demand {
             purpose: Purpose::NewData,
-            before,
-            after: before.saturating_add(bytes),
-            written: bytes.saturating_mul(2).saturating_add(waiting),
-        })
+            after: held.content.saturating_add(bytes),
+            brought: bytes,
+        };
+        self.space.ask(demand, held)
     }
 
     /// Bytes that could be brought now for a purpose, by the limit and by the volume.
     pub fn space_left(&self, purpose: Purpose) -> u64 {
-        let waiting = self.opened.database.write_buffer_size();
-        self.space.left(purpose, self.usage().bytes(), waiting)
+        self.space.left(purpose, self.held(self.usage()))
+    }
+
+    /// The volume that the store lies on, if it minds what is free there (see [`Options::disk_reserve_bytes`]).
+    pub fn volume(&self) -> Option<Volume> {
+        self.space.volume()
+    }
+
+    /// Gives the room of deleted and overwritten records back to the volume. Reads and commits go on meanwhile, but for
+    /// moments. Tells whether there was something to give back: room for commits may be there now.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`]: the engine cannot write.
+    pub fn reclaim(&self) -> Result<bool, StorageError> {
+        let Some(volume) = self.space.volume() else {
+            return Ok(false);
+        };
+        let compacted = self.upkeep.compact(&self.engine, volume)?;
+        let writing = self.writing();
+        writing.ask_whole()?;
+        let emptied = self.upkeep.empty_journals_if_worth(&self.engine, volume)?;
+        Ok(compacted || emptied)
+    }
+
+    /// What the store has, as its volume and its limit see it.
+    fn held(&self, usage: Usage) -> Held {
+        let content = usage.bytes();
+        match self.engine.borrow() {
+            Ok(engine) => Held {
+                content,
+                to_install: usage.table(Table::Log).bytes,
+                waiting: engine.waiting(),
+                merges: engine.merges(),
+            },
+            // The next that is written says so.
+            Err(_) => Held {
+                content,
+                ..Held::default()
+            },
+        }
+    }
+
+    /// The engine, for a test that looks past the store.
+    #[cfg(test)]
+    pub(crate) fn engine(&self) -> std::sync::Arc<Opened> {
+        self.engine.borrow().unwrap()
+    }
+
+    /// The place of the engine, for a test.
+    #[cfg(test)]
+    pub(crate) fn slot(&self) -> &Slot {
+        &self.engine
+    }
+
+    /// Where the engine's files are, for a test.
+    #[cfg(test)]
+    pub(crate) fn engine_dir(&self) -> std::path::PathBuf {
+        self.locked.engine_dir()
     }
 
     fn writing(&self) -> MutexGuard<'_, Writing> {
@@ -242,7 +303,7 @@ impl Store {
             after: before,
             changes: Vec::new(),
             history: None,
-            written: 0,
+            traces: Traces::default(),
         };
         for ((table, key), value) in last_changes(group) {
             let old = self.old(table, key)?;
@@ -250,14 +311,16 @@ impl Store {
                 continue;
             }
             if let Some(value_bytes) = old.value_bytes() {
-                plan.after.remove(table, record::charge(key, value_bytes));
+                let charge = record::charge(key, value_bytes);
+                plan.after.remove(table, charge);
+                plan.traces.leave(table, charge);
             }
             if let Some(value) = value {
                 let charge = record::charge(key, value.len());
                 plan.after.add(table, charge);
-                plan.written += charge;
+                plan.traces.journaled += charge;
             }
-            plan.written += CHANGE_OVERHEAD_BYTES;
+            plan.traces.journaled += CHANGE_OVERHEAD_BYTES;
             plan.changes.push((table, key, value));
         }
         plan.after.groups += 1;
@@ -268,7 +331,8 @@ impl Store {
     /// What a change replaces. What is damaged can be written over and deleted
     /// all the same: neither needs the old value.
     fn old(&self, table: Table, key: &[u8]) -> Result<Old, StorageError> {
-        let Ok(read) = engine::unpanicked(|| self.opened.table(table).size_of(key)) else {
+        let engine = self.engine.borrow()?;
+        let Ok(read) = engine::unpanicked(|| engine.table(table).size_of(key)) else {
             return Ok(Old::Damaged);
         };
         match read.map_err(|error| engine::read_error(table, key, &error)) {
@@ -279,27 +343,17 @@ impl Store {
         }
     }
 
-    fn demand(&self, before: Usage, plan: &Plan<'_>, group: &[Batch]) -> Demand {
-        // Once for the journal, once for the tables, where what waits in
-        // memory must go as well.
-        let waiting = self.opened.database.write_buffer_size();
-        Demand {
-            purpose: purpose_of(group),
-            before: before.bytes(),
-            after: plan.after.bytes(),
-            written: plan.written.saturating_mul(2).saturating_add(waiting),
-        }
-    }
-
     fn write_group(&self, writing: &mut Writing, plan: &Plan<'_>) -> Result<(), StorageError> {
+        let engine = self.engine.borrow()?;
         // Until the engine says otherwise: it might panic.
         writing.broken = Some("a commit did not end".to_string());
-        if let Err(error) = self.write(plan) {
+        if let Err(error) = Self::write(&engine, plan) {
             writing.broken = Some(error.to_string());
             return Err(engine::broken(&error));
         }
         writing.broken = None;
         writing.usage = plan.after;
+        self.upkeep.count(&plan.traces);
         if let Some(note) = &writing.note {
             // The group is durable. Without the note it is only guarded less well.
             let _ = note.write(plan.after.groups);
@@ -307,17 +361,17 @@ impl Store {
         Ok(())
     }
 
-    fn write(&self, plan: &Plan<'_>) -> Result<(), fjall::Error> {
-        let database = self.opened.database.clone();
+    fn write(engine: &Opened, plan: &Plan<'_>) -> Result<(), fjall::Error> {
+        let database = engine.database.clone();
         let mut batch = OwnedWriteBatch::with_capacity(database, plan.changes.len() + 2)
             .durability(Some(PersistMode::SyncData));
         // First, so that a batch that was cut short can still say which it is.
-        batch.insert(&self.opened.own, usage::KEY, plan.after.encode());
+        batch.insert(&engine.own, usage::KEY, plan.after.encode());
         if let Some(history) = &plan.history {
-            batch.insert(&self.opened.own, history::KEY, history.as_slice());
+            batch.insert(&engine.own, history::KEY, history.as_slice());
         }
         for (table, key, value) in &plan.changes {
-            let keyspace = self.opened.table(*table);
+            let keyspace = engine.table(*table);
             match value {
                 Some(value) => batch.insert(keyspace, *key, record::seal(table.name(), key, value)),
                 None => batch.remove(keyspace, *key),
@@ -329,7 +383,8 @@ impl Store {
 
 impl Reader for Store {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
-        let read = engine::unpanicked(|| self.opened.table(table).get(key))
+        let engine = self.engine.borrow()?;
+        let read = engine::unpanicked(|| engine.table(table).get(key))
             .map_err(|words| damaged(table, key, words))?
             .map_err(|error| engine::read_error(table, key, &error))?;
         read.map(|stored| value_of(table, key, &stored).map(<[u8]>::to_vec))
@@ -352,11 +407,9 @@ impl Reader for Store {
             Bound::Excluded(to)
         };
         let range = (Bound::Included(from), end);
-        let mut records = self
-            .opened
-            .database
-            .snapshot()
-            .range::<&[u8], _>(self.opened.table(table), range);
+        let engine = self.engine.borrow()?;
+        let snapshot = engine.database.snapshot();
+        let mut records = snapshot.range::<&[u8], _>(engine.table(table), range);
         // An error has no key: name where the scan had come.
         let mut reached = from.to_vec();
         loop {
@@ -385,13 +438,26 @@ impl Engine for Store {
         if plan.changes.is_empty() {
             return Ok(());
         }
-        self.space.ask(self.demand(before, &plan, group))?;
-        self.write_group(&mut writing, &plan)
+        let demand = Demand {
+            purpose: purpose_of(group),
+            after: plan.after.bytes(),
+            brought: plan.traces.journaled,
+        };
+        self.space
+            .ask(demand, self.held(before))
+            .map_err(|lack| StorageError::Full {
+                detail: lack.to_string(),
+            })?;
+        self.write_group(&mut writing, &plan)?;
+        if let Some(volume) = self.space.volume()
+            && let Err(error) = self.upkeep.tend(&self.engine, volume)
+        {
+            // The group is durable. The next one is not written.
+            writing.broken = Some(error.to_string());
+        }
+        Ok(())
     }
 }
-
-/// One worker: see the crate's documentation.
-const WORKERS: usize = 1;
 
 /// Bytes of the engine's frame around a change in its journal, at most.
 const CHANGE_OVERHEAD_BYTES: u64 = 64;
@@ -446,8 +512,7 @@ struct Plan<'a> {
     changes: Vec<Change<'a>>,
     /// The store's history, if it changes.
     history: Option<Vec<u8>>,
-    /// Bytes of the changes.
-    written: u64,
+    traces: Traces,
 }
 
 /// The last change of each key, in key order: the engine would not keep
@@ -623,9 +688,10 @@ mod tests {
             .commit(&[put(b"a", b"one"), put(b"b", b"two"), put(b"c", b"three")])
             .unwrap();
         // Past the engine's own checksums: a's record under the key b.
-        let pages = store.opened.table(Table::Pages);
-        let moved = pages.get(b"a").unwrap().unwrap();
-        pages.insert(b"b", moved).unwrap();
+        let engine = store.engine();
+        let moved = engine.table(Table::Pages).get(b"a").unwrap().unwrap();
+        engine.table(Table::Pages).insert(b"b", moved).unwrap();
+        drop(engine);
         let is_b = |error: &StorageError| matches!(error, StorageError::Damaged { table: Table::Pages, key, .. } if key == b"b");
         assert!(is_b(&store.get(Table::Pages, b"b").unwrap_err()));
         assert_eq!(

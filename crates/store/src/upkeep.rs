@@ -1,0 +1,253 @@
+//! The work that keeps a store small on its volume: it writes memory out, rewrites tables without what was deleted, and
+//! empties the engine's journals.
+//!
+//! The engine does all that itself, but by its own measures: it keeps a journal until it has 64 MB, and a table with
+//! deleted records until enough new ones come. A small volume is full by then.
+
+use crate::engine;
+use crate::journal;
+use crate::record;
+use crate::slot::Slot;
+use crate::volume::Volume;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use thorp_model::{StorageError, Table};
+
+/// What a group did to the volume, in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Traces {
+    /// What it wrote to the journal.
+    pub(crate) journaled: u64,
+    /// What it deleted or wrote over, by table. It takes its room until the table is rewritten.
+    garbage: [u64; Table::ALL.len()],
+}
+
+impl Traces {
+    /// A record of so many bytes is deleted or written over.
+    pub(crate) fn leave(&mut self, table: Table, bytes: u64) {
+        self.garbage[record::place(table)] += bytes;
+    }
+}
+
+/// Keeps account of what the engine could give back, and makes it.
+pub(crate) struct Upkeep {
+    engine_dir: PathBuf,
+    cache_bytes: u64,
+    /// Bytes written to journals since it was looked at what they take.
+    journaled: AtomicU64,
+    garbage: [AtomicU64; Table::ALL.len()],
+}
+
+impl Upkeep {
+    /// For a store that was just opened: what the engine could give back is not known, so it is tried.
+    pub(crate) fn new(engine_dir: PathBuf, cache_bytes: u64) -> Upkeep {
+        let unknown = || AtomicU64::new(UNKNOWN);
+        Upkeep {
+            engine_dir,
+            cache_bytes,
+            journaled: unknown(),
+            garbage: Table::ALL.map(|_| unknown()),
+        }
+    }
+
+    /// A group was written.
+    pub(crate) fn count(&self, traces: &Traces) {
+        add(&self.journaled, traces.journaled);
+        for (all, bytes) in self.garbage.iter().zip(traces.garbage) {
+            add(all, bytes);
+        }
+    }
+
+    /// What has to be done after a group, so that memory and journals stay within what the volume allows. Nobody writes
+    /// meanwhile. Most often there is nothing to do.
+    pub(crate) fn tend(&self, slot: &Slot, volume: Volume) -> Result<(), StorageError> {
+        let engine = slot.borrow()?;
+        if engine.waiting() > volume.memory_max() {
+            engine
+                .begin_to_write_out(volume.memory_max())
+                .map_err(broken)?;
+        }
+        drop(engine);
+        if self.journaled.load(Ordering::Relaxed) < volume.journals_max() / JOURNAL_LOOKS {
+            return Ok(());
+        }
+        self.journaled.store(0, Ordering::Relaxed);
+        if self.journals_take()? > volume.journals_max() {
+            self.empty_journals(slot)?;
+        }
+        Ok(())
+    }
+
+    /// Rewrites the tables that have something to give back and fit beside themselves. Others read and write meanwhile. Tells
+    /// whether there were any.
+    pub(crate) fn compact(&self, slot: &Slot, volume: Volume) -> Result<bool, StorageError> {
+        let engine = slot.borrow()?;
+        let mut some = false;
+        for table in Table::ALL {
+            let garbage = &self.garbage[record::place(table)];
+            if garbage.load(Ordering::Relaxed) < worth(engine.bytes(table)) {
+                continue;
+            }
+            if !some {
+                engine.write_out().map_err(broken)?;
+            }
+            let free = Volume::of(&self.engine_dir).unwrap_or(volume).free;
+            if free > engine.bytes(table) {
+                garbage.store(0, Ordering::Relaxed);
+                engine.compact(table).map_err(broken)?;
+                some = true;
+            }
+        }
+        Ok(some)
+    }
+
+    /// Empties the journals if that gives back something worth it. Nobody writes meanwhile. Tells whether it did.
+    pub(crate) fn empty_journals_if_worth(
+        &self,
+        slot: &Slot,
+        volume: Volume,
+    ) -> Result<bool, StorageError> {
+        if self.journals_take()? < volume.journals_max() / JOURNAL_LOOKS {
+            return Ok(false);
+        }
+        self.empty_journals(slot)
+    }
+
+    /// Writes out what the journals hold, and opens the engine anew with empty ones.
+    fn empty_journals(&self, slot: &Slot) -> Result<bool, StorageError> {
+        slot.borrow()?.write_out().map_err(broken)?;
+        slot.renew(|| {
+            journal::empty(&self.engine_dir).map_err(failed)?;
+            engine::open(&self.engine_dir, self.cache_bytes, engine::WORKERS).map_err(failed)
+        })
+    }
+
+    fn journals_take(&self) -> Result<u64, StorageError> {
+        journal::bytes_taken(&self.engine_dir).map_err(failed)
+    }
+}
+
+/// How much garbage in a table of so many bytes is worth rewriting it.
+fn worth(table_bytes: u64) -> u64 {
+    (table_bytes / 16).max(64 << 10)
+}
+
+fn add(counter: &AtomicU64, bytes: u64) {
+    counter.fetch_add(bytes, Ordering::Relaxed);
+}
+
+fn broken(error: fjall::Error) -> StorageError {
+    engine::broken(&error)
+}
+
+fn failed(error: impl std::fmt::Display) -> StorageError {
+    StorageError::Broken {
+        detail: error.to_string(),
+    }
+}
+
+/// More than any table or journal has, and far from an overflow.
+const UNKNOWN: u64 = u64::MAX / 2;
+
+/// How often it is looked at what journals take, until they take what they may.
+const JOURNAL_LOOKS: u64 = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::check;
+    use crate::options::Options;
+    use crate::store::Store;
+    use std::sync::atomic::AtomicBool;
+    use std::thread;
+    use thorp_model::{Batch, Engine as _, Mark, Op, Purpose, Reader as _, Scan};
+
+    const ROUNDS: u64 = 8;
+
+    fn put(round: u64) -> Batch {
+        let op = |key: Vec<u8>| Op::Put {
+            table: Table::Pages,
+            key,
+            value: vec![round as u8; 3000],
+        };
+        Batch {
+            mark: Mark(round),
+            purpose: Purpose::Housekeeping,
+            ops: vec![
+                op(b"same".to_vec()),
+                op(format!("each-{round}").into_bytes()),
+            ],
+        }
+    }
+
+    #[test]
+    fn journals_are_emptied_under_readers_and_nothing_is_lost() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path(), Options::default()).unwrap();
+        let upkeep = Upkeep::new(store.engine_dir(), 1 << 20);
+        store.commit(&[put(0)]).unwrap();
+        let done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    // It reads while it scans, as whoever opens a home may.
+                    let mut visit = |key: &[u8], _: &[u8]| {
+                        assert!(store.get(Table::Pages, key).unwrap().is_some());
+                        Scan::Go
+                    };
+                    store.scan(Table::Pages, b"", b"", &mut visit).unwrap();
+                }
+            });
+            for round in 1..=ROUNDS {
+                store.commit(&[put(round)]).unwrap();
+                while !upkeep.empty_journals(store.slot()).unwrap() {}
+                let taken = journal::bytes_taken(&store.engine_dir()).unwrap();
+                assert!(taken < 64 << 10, "journals take {taken} bytes");
+                // What comes after is newer than all before.
+                let last = store.get(Table::Pages, b"same").unwrap().unwrap();
+                assert_eq!(last[0], round as u8);
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        drop(store);
+        let report = check(dir.path()).unwrap();
+        assert!(report.is_good(), "{report}");
+        let store = Store::open(dir.path(), Options::default()).unwrap();
+        assert_eq!(store.usage().table(Table::Pages).records, ROUNDS + 2);
+    }
+
+    #[test]
+    fn a_table_whose_records_are_gone_takes_no_room() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path(), Options::default()).unwrap();
+        let volume = Volume::of(dir.path()).unwrap();
+        let upkeep = Upkeep::new(store.engine_dir(), 1 << 20);
+        for round in 0..ROUNDS {
+            store.commit(&[put(round)]).unwrap();
+        }
+        assert!(upkeep.compact(store.slot(), volume).unwrap());
+        let bytes = || store.engine().bytes(Table::Pages);
+        assert!(bytes() > 0);
+        let delete = |key: Vec<u8>| Op::Delete {
+            table: Table::Pages,
+            key,
+        };
+        let mut ops: Vec<Op> = (0..ROUNDS)
+            .map(|round| delete(format!("each-{round}").into_bytes()))
+            .collect();
+        ops.push(delete(b"same".to_vec()));
+        let removal = Batch {
+            mark: Mark(ROUNDS),
+            purpose: Purpose::Removal,
+            ops,
+        };
+        store.commit(&[removal]).unwrap();
+        // It has heard of nothing, so there is nothing to do for it.
+        assert!(!upkeep.compact(store.slot(), volume).unwrap());
+        let mut traces = Traces::default();
+        traces.leave(Table::Pages, 1 << 20);
+        upkeep.count(&traces);
+        assert!(upkeep.compact(store.slot(), volume).unwrap());
+        assert_eq!(bytes(), 0);
+    }
+}
