@@ -2,7 +2,9 @@
 
 use std::fmt;
 use std::time::Duration;
-use thorp_model::{CallError, CommitId, FetchRefusal, InvalidCommit, ObjectId, Refusal};
+use thorp_model::{
+    CallError, CommitId, FetchRefusal, InvalidCommit, Lack, ObjectId, Refusal, SpaceBound,
+};
 
 /// What calls of this crate give.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -28,6 +30,8 @@ struct Inner {
     words: String,
     home: Option<String>,
     object: Option<String>,
+    /// What a full store lacks.
+    lack: Option<Lack>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -98,7 +102,18 @@ impl Error {
 
     /// What a person can do about it: one sentence, or empty.
     pub fn advice(&self) -> &'static str {
-        self.kind().advice()
+        match &self.0.lack {
+            Some(lack) if lack.of == SpaceBound::Limit => {
+                "free some room at the home (`thorp rm`), or raise its --limit-bytes"
+            }
+            _ => self.kind().advice(),
+        }
+    }
+
+    /// The same, of a store that lacks something.
+    fn lacking(mut self, lack: Lack) -> Self {
+        self.0.lack = Some(lack);
+        self
     }
 
     /// The same, about an object.
@@ -176,6 +191,7 @@ impl Error {
             words: words.into(),
             home: None,
             object: None,
+            lack: None,
             source: None,
         }))
     }
@@ -233,7 +249,7 @@ impl ErrorKind {
     pub fn advice(self) -> &'static str {
         match self {
             Self::Conflict | Self::Busy { .. } => "others were busy there: try again",
-            Self::Full => "free some room at the home (`thorp rm`), or raise its --limit-bytes",
+            Self::Full => "free some room at the home (`thorp rm`), or on its volume",
             Self::HomeUnreachable => "look at it with `thorp status`, and try again",
             Self::OutcomeUnknown(_) => "look whether it was done before trying again",
             Self::OutcomeLost => "look at the objects: it may have been done",
@@ -299,10 +315,14 @@ impl From<CallError> for Error {
                     retry_after: BUSY_RETRY,
                 }
             }
-            CallError::Full | CallError::Share(_) => ErrorKind::Full,
+            CallError::Full(_) | CallError::Share(_) => ErrorKind::Full,
             CallError::NoRight { .. } => ErrorKind::NoRight,
         };
-        Self::new(kind, error.to_string())
+        let this = Self::new(kind, error.to_string());
+        match error {
+            CallError::Full(lack) => this.lacking(lack),
+            _ => this,
+        }
     }
 }
 
@@ -321,13 +341,17 @@ impl From<Refusal> for Error {
             Refusal::NotDelegated(_) => ErrorKind::Busy {
                 retry_after: BUSY_RETRY,
             },
-            Refusal::Full | Refusal::Share(_) => ErrorKind::Full,
+            Refusal::Full(_) | Refusal::Share(_) => ErrorKind::Full,
             Refusal::Forgotten | Refusal::Lost => ErrorKind::OutcomeLost,
             Refusal::WentBack => ErrorKind::HomeWentBack,
             Refusal::NoRight { .. } => ErrorKind::NoRight,
             Refusal::Invalid { reason } => kind_of_invalid(*reason),
         };
-        Self::new(kind, refusal.to_string())
+        let this = Self::new(kind, refusal.to_string());
+        match refusal {
+            Refusal::Full(lack) => this.lacking(lack),
+            _ => this,
+        }
     }
 }
 

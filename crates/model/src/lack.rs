@@ -13,23 +13,32 @@ pub struct Lack {
     /// Bytes that would have to be free.
     pub needed: u64,
     /// Of what.
-    pub of: Bound,
+    pub of: SpaceBound,
 }
 
 /// What bounds a store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum Bound {
+pub enum SpaceBound {
     /// The home's own limit, in bytes of content.
     Limit,
     /// The volume on which the store lies.
     Volume,
 }
 
+impl Lack {
+    /// Not a byte is free below the limit.
+    pub const OF_ALL: Lack = Lack {
+        free: 0,
+        needed: 1,
+        of: SpaceBound::Limit,
+    };
+}
+
 impl fmt::Display for Lack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = match self.of {
-            Bound::Limit => "below its --limit-bytes",
-            Bound::Volume => "on its volume",
+            SpaceBound::Limit => "below its --limit-bytes",
+            SpaceBound::Volume => "on its volume",
         };
         let (free, needed) = (people_bytes(self.free), people_bytes(self.needed));
         write!(f, "{free} are free {place}, {needed} are needed")
@@ -60,11 +69,11 @@ mod tests {
         let mut lack = Lack {
             free: 48 << 20,
             needed: 52 << 20,
-            of: Bound::Volume,
+            of: SpaceBound::Volume,
         };
         let on_volume = "48.0 MiB are free on its volume, 52.0 MiB are needed";
         assert_eq!(format!("{lack}"), on_volume);
-        lack.of = Bound::Limit;
+        lack.of = SpaceBound::Limit;
         let below_limit = "48.0 MiB are free below its --limit-bytes, 52.0 MiB are needed";
         assert_eq!(format!("{lack}"), below_limit);
     }

@@ -66,7 +66,7 @@ pub use ids::{
     Registration, ReportNo, RequestId, SegmentId, Slot, Stamp,
 };
 pub use image::{Content, Draft, Image, ImageEdit, MalformedImage, Overflow};
-pub use lack::{Bound, Lack, people_bytes};
+pub use lack::{Lack, SpaceBound, people_bytes};
 pub use machine::{Action, Command, Direction, Event, Outbox, StateMachine};
 pub use message::{
     CallError, CallId, CallRequest, CallResponse, CommitRequest, Decision, Doubt, DoubtHome, Down,

@@ -73,6 +73,8 @@ bugs! {
     ParticipantsBelieved,
     /// Rule R7: a full store refuses a change of rights and a deletion like everything else.
     FullStoreKeepsRights,
+    /// Rule R7: a full store installs pages for which it has no room.
+    InstalledWithoutRoom,
     /// Rule R7: one name may use up the room that a home keeps back on a full store.
     RoomNotShared,
     /// Rule R7: a name leaves its votes to the homes as often as it likes.

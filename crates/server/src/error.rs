@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::{fmt, io};
 
-use thorp_model::{HomeId, StorageError};
+use thorp_model::{HomeId, StorageError, people_bytes};
 use thorp_net::{Address, IdentityError, NodeRole};
 use thorp_store::OpenError;
 
@@ -39,6 +39,17 @@ pub enum ServerError {
     NotOfTheirVillage {
         /// The home's name.
         name: String,
+    },
+    /// The volume is too small for the home.
+    SmallVolume {
+        /// Where the store is, or is to be.
+        dir: PathBuf,
+        /// The size of its volume, in bytes.
+        size: u64,
+        /// The least size for this home, in bytes.
+        needed: u64,
+        /// What the home is told to leave alone there, in bytes.
+        reserve: Option<u64>,
     },
     /// The store is another home's.
     OtherHome {
@@ -133,6 +144,23 @@ impl fmt::Display for ServerError {
             Self::Records { dir, error } => {
                 write!(f, "the store at {}: {error}", dir.display())
             }
+            Self::SmallVolume {
+                dir,
+                size,
+                needed,
+                reserve,
+            } => {
+                let (size, needed) = (people_bytes(*size), people_bytes(*needed));
+                write!(
+                    f,
+                    "the volume of {} has {size}, and this home needs {needed}: name a directory on a larger one with --dir",
+                    dir.display()
+                )?;
+                match reserve {
+                    Some(_) => f.write_str(", or lower disk_reserve in the configuration"),
+                    None => Ok(()),
+                }
+            }
             Self::OtherHome { dir, found, wanted } => write!(
                 f,
                 "the store at {} is that of home {found:?}, not of {wanted:?}: check name and data directory",
@@ -186,6 +214,7 @@ impl std::error::Error for ServerError {
             Self::Http { error, .. } | Self::System { error, .. } => Some(error),
             Self::NoIdentity { .. }
             | Self::NotOfTheirVillage { .. }
+            | Self::SmallVolume { .. }
             | Self::OtherHome { .. }
             | Self::OtherHomeId { .. }
             | Self::NoStore { .. }

@@ -31,8 +31,8 @@ pub use home::{HomeControl, HomeServer, home_in_store};
 pub use logs::init_logs;
 pub use site::SiteServer;
 pub use status::{
-    AgreementStatus, AtHome, ChildStatus, Health, HistoryStatus, HitCounts, HomeStatus, MetStatus,
-    Opened, ParentLine, Status, StorageStatus, TableLine, TrafficLine, WaitsFor,
+    AgreementStatus, AtHome, ChildStatus, Health, HistoryStatus, HitCounts, HomeStatus, LackStatus,
+    MetStatus, Opened, ParentLine, Status, StorageStatus, TableLine, TrafficLine, WaitsFor,
 };
 pub use thorp_net::driver::{runtime, runtime_of};
 pub use thorp_store::Opening;

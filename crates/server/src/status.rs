@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use thorp_model::codec::PROTOCOL_VERSION;
-use thorp_model::{Direction, EdgeId, HomeId, MemberId, NodeKind, Note, Position, StateMachine};
+use thorp_model::{
+    Direction, EdgeId, HomeId, Lack, MemberId, NodeKind, Note, Position, SpaceBound, StateMachine,
+};
 use thorp_net::Traffic;
 use thorp_net::driver::{EdgeStatus, Handle, ParentState, ParentStatus, now};
 use thorp_protocol::Doubts;
@@ -227,6 +229,8 @@ pub struct StorageStatus {
     pub limit_bytes: Option<u64>,
     /// Whether commits are taken.
     pub room: bool,
+    /// What it lacks to take commits.
+    pub lack: Option<LackStatus>,
     /// How often the home was opened in this process, and why last.
     pub opened: Opened,
     /// What each table holds.
@@ -239,6 +243,31 @@ pub struct StorageStatus {
     pub batch_bytes: u64,
     /// Seconds spent in them.
     pub commit_s: f64,
+}
+
+/// What a full store lacks.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct LackStatus {
+    /// Bytes that are free.
+    pub free_bytes: u64,
+    /// Bytes that would have to be free.
+    pub needed_bytes: u64,
+    /// Of what: `limit` or `volume`.
+    pub of: &'static str,
+}
+
+impl LackStatus {
+    /// As a store says it.
+    pub fn of(lack: Lack) -> Self {
+        LackStatus {
+            free_bytes: lack.free,
+            needed_bytes: lack.needed,
+            of: match lack.of {
+                SpaceBound::Limit => "limit",
+                SpaceBound::Volume => "volume",
+            },
+        }
+    }
 }
 
 /// The history of a home.

@@ -169,8 +169,10 @@ impl Digested for HomeCommand {
             HomeCommand::Loaded { page, result } => {
                 digest.value(&(15u8, page, *result == LoadResult::Damaged));
             }
-            HomeCommand::HasSpace(has_space) => digest.value(&(16u8, has_space)),
-            HomeCommand::Space { free, room, as_of } => {
+            HomeCommand::Lacks(lack) => digest.value(&(16u8, lack.is_none())),
+            HomeCommand::Space {
+                free, room, as_of, ..
+            } => {
                 digest.value(&(17u8, free, room, as_of.0));
             }
             HomeCommand::TurnedAway(away) => digest.value(&(18u8, away.why, away.from, &away.name)),
@@ -224,6 +226,7 @@ impl Digested for MemberAction {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use thorp_model::Lack;
 
     #[test]
     fn what_differs_has_another_hash() {
@@ -232,11 +235,12 @@ mod tests {
             digest.event(At(7), NodeNo(1), &event);
             digest.hash()
         };
-        let has_space = |has_space| event(Event::Command(HomeCommand::HasSpace(has_space)));
+        let lacks = |lack| event(Event::Command(HomeCommand::Lacks(lack)));
+        let lack = Some(Lack::OF_ALL);
         let tick = event(Event::Tick);
         assert_eq!(tick, event(Event::Tick));
-        assert_ne!(tick, has_space(true));
-        assert_ne!(has_space(false), has_space(true));
+        assert_ne!(tick, lacks(None));
+        assert_ne!(lacks(lack), lacks(None));
         assert_ne!(tick, Digest::default().hash());
     }
 }

@@ -9,7 +9,9 @@ use crate::role::Role;
 use crate::time::{At, Local, NodeNo, Planned};
 use crate::world::World;
 use thorp_model::records::{decode_page, page_key};
-use thorp_model::{Action, Batch, Event, HomeId, Mark, NodeKind, Note, Outbox, PageId, Table};
+use thorp_model::{
+    Action, Batch, Event, HomeId, Mark, NodeKind, Note, Outbox, PageId, SpaceBound, Table,
+};
 use thorp_protocol::{Home, HomeCommand, LoadResult};
 
 /// Milliseconds until a home that lost its disk is tried again.
@@ -216,7 +218,16 @@ impl World {
         let (left, as_of) = disk.left();
         let free = left.saturating_sub(ROOM_BYTES);
         let room = left;
-        self.command::<Home>(no, HomeCommand::Space { free, room, as_of })
+        self.command::<Home>(
+            no,
+            HomeCommand::Space {
+                free,
+                room,
+                of: SpaceBound::Limit,
+                installs: true,
+                as_of,
+            },
+        )
     }
 
     fn read(&mut self, no: NodeNo, page: PageId) -> Checked {

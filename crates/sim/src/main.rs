@@ -379,7 +379,7 @@ fn print_failure(villages: Villages, story: &Story, bug: Option<Bug>) {
 /// `OldDelegationTaken` needs a site that keeps what a member signed, and the rogue has no members. `OthersForgotten` needs more
 /// registrations than a home remembers, and nobody can make them up any more. `FullStoreKeepsRights` and `DoubtsNotCounted`
 /// change only whom a home refuses, which no checker calls wrong. `RoomNotShared` needs a member that changes lists of its
-/// own on a full disk for long.
+/// own on a full disk for long. `InstalledWithoutRoom` needs a volume: a disk of the simulator has only a limit.
 /// `AnybodySettles`, `SettlementNotLogged` and `SettledStaysShown` need an operator that ends a vote in doubt. No operator of
 /// a village does: what an operator ends may be right at one home only, and the checkers demand that it is right at all.
 /// `ReceiptsForgotten` and `JointsForgotten` need homes that go back: one more that restarts before anybody shows a receipt,
@@ -403,6 +403,7 @@ const STORIES_ONLY: &[Bug] = &[
     Bug::OthersForgotten,
     Bug::FullStoreKeepsRights,
     Bug::RoomNotShared,
+    Bug::InstalledWithoutRoom,
     Bug::DoubtsNotCounted,
     Bug::AnybodySettles,
     Bug::SettlementNotLogged,

@@ -24,8 +24,8 @@ use std::collections::BTreeMap;
 use thorp_cache::Cache;
 use thorp_model::limits::{ENTERINGS_MAX, SWEPT_PAGES_MAX};
 use thorp_model::{
-    EdgeId, EntryNo, HomeId, MemberId, NameId, NodeKind, Outbox, Position, ReceiptKey, RequestId,
-    Stamp, Xoshiro256,
+    EdgeId, EntryNo, HomeId, Lack, MemberId, NameId, NodeKind, Outbox, Position, ReceiptKey,
+    RequestId, Stamp, Xoshiro256,
 };
 use thorp_protocol::{
     ChildLimits, Home, HomeCommand, HomeConfig, Member, MemberConfig, Redirector, RedirectorConfig,
@@ -353,7 +353,7 @@ impl World {
         self.node(no).machine = Some(Machine::Home(Box::new(machine)));
         self.process::<Home>(no, outbox)?;
         if !room && self.nodes[no.0].is_up() {
-            self.command::<Home>(no, HomeCommand::HasSpace(false))?;
+            self.command::<Home>(no, HomeCommand::Lacks(Some(Lack::OF_ALL)))?;
         }
         Ok(())
     }

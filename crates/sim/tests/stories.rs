@@ -78,6 +78,7 @@ const CAUGHT: &[(Bug, &str)] = &[
     (Bug::RevokedKeepsPages, "rights-revoked"),
     (Bug::RightsInVote, "trap-r03-vote-and-list"),
     (Bug::FullStoreKeepsRights, "trap-r16-full-store"),
+    (Bug::InstalledWithoutRoom, "a-full-store-installs-nothing"),
     (Bug::RoomNotShared, "the-kept-room-is-shared"),
     (Bug::DoubtsNotCounted, "votes-left-to-the-homes"),
     (Bug::HelpersBelieved, "a-wrong-image"),

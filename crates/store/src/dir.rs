@@ -1,7 +1,7 @@
 //! The directory of a store: what may lie in it, and who may use it.
 
 use crate::error::OpenError;
-use crate::{access, engine, marker, note, origin};
+use crate::{access, ballast, engine, marker, note, origin};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -102,7 +102,14 @@ fn look(dir: &Path) -> Result<Found, OpenError> {
             detail: "it is missing".to_string(),
         });
     }
-    let own = [ENGINE, MAKING, LOCK, marker::FRESH, origin::NAME];
+    let own = [
+        ENGINE,
+        MAKING,
+        LOCK,
+        marker::FRESH,
+        origin::NAME,
+        ballast::NAME,
+    ];
     match names.into_iter().find(|name| !own.contains(&name.as_str())) {
         Some(name) => Err(not_a_store(format!("`{name}`"))),
         None => Ok(Found::Nothing),

@@ -5,6 +5,7 @@ use crate::{record, usage};
 use fjall::compaction::Leveled;
 use fjall::{AbstractTree as _, Database, Keyspace, KeyspaceCreateOptions, LsmError, PersistMode};
 use std::any::Any;
+use std::fs;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -18,6 +19,8 @@ pub(crate) struct Opened {
     pub(crate) tables: [Keyspace; Table::ALL.len()],
     pub(crate) own: Keyspace,
     pub(crate) database: Database,
+    /// Without a background thread memory is written out, and tables are rewritten, only by whoever calls.
+    has_worker: bool,
 }
 
 impl Opened {
@@ -34,22 +37,73 @@ impl Opened {
         self.table(table).disk_space()
     }
 
+    /// Whether it does nothing by itself: there was no room for its compactions when it was opened.
+    pub(crate) fn is_idle(&self) -> bool {
+        !self.has_worker
+    }
+
     /// Bytes in memory that wait to be written out to tables.
     pub(crate) fn waiting(&self) -> u64 {
-        self.database.write_buffer_size()
+        match self.has_worker {
+            true => self.database.write_buffer_size(),
+            false => self
+                .keyspaces()
+                .map(|each| each.tree.active_memtable().size())
+                .sum(),
+        }
+    }
+
+    /// Whether so much was written out that the engine, which is idle, stops writers for ever before long.
+    pub(crate) fn is_stuffed(&self) -> bool {
+        let runs = self.keyspaces().map(|each| each.tree.l0_run_count());
+        self.is_idle() && runs.max().unwrap_or_default() >= IDLE_RUNS_MAX
     }
 
     /// Bytes that compactions may write before they delete what they read, at most: one of the background thread, and one
     /// of [`Opened::compact`], of two tables.
     pub(crate) fn merges(&self) -> u64 {
-        let mut tables: Vec<u64> = self.keyspaces().map(Keyspace::disk_space).collect();
-        tables.sort_unstable();
-        let largest = tables.iter().rev().take(2);
-        largest.map(|bytes| (*bytes).min(MERGE_BYTES_MAX)).sum()
+        merges(self.keyspaces().map(Keyspace::disk_space).collect())
+    }
+
+    /// Bytes in table files that are no part of a table: a compaction has not come to its end yet, or has just ended.
+    pub(crate) fn beside_tables(&self) -> u64 {
+        let beside = |keyspace: &Keyspace| {
+            let files = bytes_in(&keyspace.path().join(TABLES_DIR));
+            files.saturating_sub(keyspace.disk_space())
+        };
+        self.keyspaces().map(beside).sum()
+    }
+
+    /// Waits until the background thread has nothing to do, for some seconds at most.
+    pub(crate) fn wait_for_worker(&self) {
+        let database = &self.database;
+        let mut quiet = 0;
+        for _ in 0..WORKER_PATIENCE_MS {
+            let is_at_work =
+                database.outstanding_flushes() > 0 || database.active_compactions() > 0;
+            // Between two pieces of work it is quiet for less than a moment.
+            quiet = if is_at_work { 0 } else { quiet + 1 };
+            if quiet > 2 || !self.has_worker {
+                return;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Lets go of the files that compactions have read, which the engine keeps until it writes out something.
+    pub(crate) fn drop_old_files(&self) -> fjall::Result<()> {
+        let is_at_work = self.database.active_compactions() > 0;
+        if self.has_worker && !is_at_work && self.own.sealed_memtable_count() == 0 {
+            self.own.rotate_memtable()?;
+        }
+        Ok(())
     }
 
     /// Lets the background thread write out the tables that have most in memory, if it is not at it.
     pub(crate) fn begin_to_write_out(&self, memory_max: u64) -> fjall::Result<()> {
+        if self.is_idle() {
+            return self.write_out();
+        }
         for keyspace in self.keyspaces() {
             let large = keyspace.tree.active_memtable().size() > memory_max / MEMORY_PART;
             // The engine stops writers for ever when four wait and the thread has failed.
@@ -62,6 +116,9 @@ impl Opened {
 
     /// Writes out everything in memory, and waits for it.
     pub(crate) fn write_out(&self) -> fjall::Result<()> {
+        if self.is_idle() {
+            return self.keyspaces().try_for_each(write_out_alone);
+        }
         for keyspace in self.keyspaces() {
             keyspace.rotate_memtable()?;
         }
@@ -126,7 +183,41 @@ pub(crate) fn open(
         tables: [meta?, log?, pages?, outcomes?, staged?],
         own: table(usage::KEYSPACE)?,
         database,
+        has_worker: workers > 0,
     })
+}
+
+/// Writes out what a table has in memory, without the background thread. Nobody writes meanwhile.
+fn write_out_alone(keyspace: &Keyspace) -> fjall::Result<()> {
+    let tree = &keyspace.tree;
+    tree.rotate_memtable();
+    let lock = tree.get_flush_lock();
+    // Old versions stay until the engine is opened again: a reader may see one.
+    tree.flush(&lock, 0)?;
+    Ok(())
+}
+
+/// What compactions of an engine that is not open may write, as [`Opened::merges`].
+pub(crate) fn merges_of(engine_dir: &Path) -> u64 {
+    let tables = fs::read_dir(engine_dir.join(KEYSPACES_DIR))
+        .into_iter()
+        .flatten();
+    let tables = tables.filter_map(|table| Some(table.ok()?.path().join(TABLES_DIR)));
+    merges(tables.map(|table| bytes_in(&table)).collect())
+}
+
+/// What two compactions may write, of the two largest of so many tables.
+fn merges(mut tables: Vec<u64>) -> u64 {
+    tables.sort_unstable();
+    let largest = tables.iter().rev().take(2);
+    largest.map(|bytes| (*bytes).min(MERGE_BYTES_MAX)).sum()
+}
+
+/// Bytes of the files in a directory. One that is deleted meanwhile takes nothing.
+fn bytes_in(dir: &Path) -> u64 {
+    let files = fs::read_dir(dir).into_iter().flatten();
+    let sizes = files.filter_map(|file| Some(file.ok()?.metadata().ok()?.len()));
+    sizes.sum()
 }
 
 /// What an error of the engine while reading means for the record read.
@@ -170,6 +261,18 @@ pub(crate) fn panic_words(cause: &(dyn Any + Send)) -> String {
 
 /// A file that the engine writes last when it makes its directory.
 const ENGINE_VERSION_FILE: &str = "version";
+
+/// How long the background thread is waited for, in milliseconds.
+const WORKER_PATIENCE_MS: usize = 5_000;
+
+/// Where the engine keeps its tables.
+const KEYSPACES_DIR: &str = "keyspaces";
+
+/// The engine stops writers for ever when the upper level of a table has 30 runs.
+const IDLE_RUNS_MAX: usize = 20;
+
+/// Where the engine keeps the files of a table's levels.
+const TABLES_DIR: &str = "tables";
 
 const CREATE_CACHE_BYTES: u64 = 1 << 20;
 

@@ -12,6 +12,7 @@
 //! | `thorp-lock`   | locked while a process has the store open                             |
 //! | `thorp-note`   | the number of the last acknowledged group, synced when it is made only |
 //! | `thorp-origin` | empty: a copy of the directory has it with another inode number        |
+//! | `thorp-ballast` | 1 MiB that is given up when the volume is full                          |
 //! | `thorp-engine` | the engine's files                                                    |
 //! | `thorp-making` | an engine that was not finished when its making was cut short         |
 //!
@@ -108,6 +109,7 @@
 //!   200 MiB on disk beside the tables, or an eighth of a small volume.
 
 mod access;
+mod ballast;
 mod check;
 mod committer;
 mod dir;

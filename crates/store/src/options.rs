@@ -25,8 +25,8 @@ pub struct Options {
     /// Memory for blocks read from disk, in bytes.
     pub cache_bytes: u64,
     /// Space on the volume that commits leave alone, in bytes, so that the engine can finish its own work and never meets a
-    /// full disk. `None`: what the engine's work may take just now, and an eighth of the volume, but 3 MiB at least and
-    /// 64 MiB at most, for what frees space. 0: the volume is not asked, and the engine breaks when it is full.
+    /// full disk, in addition to what that work may take just now: 3 MiB at least. `None`: an eighth of the volume, but
+    /// 64 MiB at most. 0: the volume is not asked, and the engine breaks when it is full.
     pub disk_reserve_bytes: Option<u64>,
 }
 

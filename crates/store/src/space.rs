@@ -3,10 +3,10 @@
 //! met a full disk must be opened again.
 
 use crate::options::Options;
-use crate::volume::Volume;
+use crate::volume::{SHARE_MIN, Volume};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use thorp_model::{Batch, Bound, Lack, Purpose};
+use thorp_model::{Batch, Lack, Purpose, SpaceBound};
 
 /// The purpose of a group: that of the batch which a full store refuses first.
 pub(crate) fn purpose_of<'a>(group: impl IntoIterator<Item = &'a Batch>) -> Purpose {
@@ -35,6 +35,8 @@ pub(crate) struct Held {
     pub(crate) waiting: u64,
     /// What compactions may write before they delete what they read.
     pub(crate) merges: u64,
+    /// The engine compacts nothing by itself.
+    pub(crate) is_idle: bool,
 }
 
 /// The limits of a store.
@@ -78,8 +80,8 @@ impl Space {
         self.ask_volume(demand, held)
     }
 
-    /// Bytes that could be brought for a purpose, by the limit and by the volume.
-    pub(crate) fn left(&self, purpose: Purpose, held: Held) -> u64 {
+    /// Bytes that could be brought for a purpose, and what bounds them.
+    pub(crate) fn left(&self, purpose: Purpose, held: Held) -> (u64, SpaceBound) {
         let by_limit = self.limit().map_or(u64::MAX, |limit| {
             allowed(purpose, limit).saturating_sub(held.content)
         });
@@ -89,16 +91,22 @@ impl Space {
                 .saturating_sub(self.left_alone(purpose, volume, held))
                 / WRITTEN_TIMES
         });
-        by_limit.min(by_volume)
+        match by_volume < by_limit {
+            true => (by_volume, SpaceBound::Volume),
+            false => (by_limit, SpaceBound::Limit),
+        }
     }
 
     /// What a group of a purpose leaves alone on the volume, in bytes: what the engine needs to finish its own work, and the
     /// share of what a full store refuses later.
     fn left_alone(&self, purpose: Purpose, volume: Volume, held: Held) -> u64 {
-        let (share, engine) = match self.disk_reserve {
-            Some(reserve) => (reserve, held.waiting),
-            None => (volume.share(), held.waiting.saturating_add(held.merges)),
-        };
+        if held.is_idle && matches!(purpose, Purpose::Kept | Purpose::Removal) {
+            // Nothing but what is written now takes room, and it may be what frees some. Memory is not written out before it fits.
+            return LITTLE_LEFT;
+        }
+        let told = self.disk_reserve.map(|reserve| reserve.max(SHARE_MIN));
+        let share = told.unwrap_or_else(|| volume.share());
+        let engine = held.waiting.saturating_add(held.merges);
         let kept = match purpose {
             // All that it brings is written again when it is installed in pages.
             Purpose::NewData => share.saturating_add(held.to_install),
@@ -120,7 +128,7 @@ impl Space {
         Err(Lack {
             free: allowed.saturating_sub(held.content),
             needed: demand.after - held.content,
-            of: Bound::Limit,
+            of: SpaceBound::Limit,
         })
     }
 
@@ -129,7 +137,12 @@ impl Space {
         let Some(volume) = self.volume() else {
             return Ok(());
         };
-        let left_alone = self.left_alone(demand.purpose, volume, held);
+        let is_little = demand.brought <= LITTLE_BYTES && demand.purpose == Purpose::Housekeeping;
+        let left_alone = match is_little {
+            true if held.is_idle => LITTLE_LEFT,
+            true => held.waiting.saturating_add(LITTLE_LEFT),
+            false => self.left_alone(demand.purpose, volume, held),
+        };
         let written = demand.brought.saturating_mul(WRITTEN_TIMES);
         let needed = written.saturating_add(left_alone);
         if needed <= volume.free {
@@ -138,7 +151,7 @@ impl Space {
         Err(Lack {
             free: volume.free,
             needed,
-            of: Bound::Volume,
+            of: SpaceBound::Volume,
         })
     }
 }
@@ -155,6 +168,12 @@ fn allowed(purpose: Purpose, limit: u64) -> u64 {
     };
     limit.saturating_add(beyond)
 }
+
+/// Housekeeping of so few bytes is done while there is any room: a home that cannot reserve its clock serves no reads.
+const LITTLE_BYTES: u64 = 4 << 10;
+
+/// What it leaves alone, in bytes.
+const LITTLE_LEFT: u64 = 256 << 10;
 
 /// The part of the limit by which changes of rights, deletions and audit records may go beyond it (rule R7).
 const KEPT_PART: u64 = 32;
@@ -201,7 +220,7 @@ mod tests {
         let lack = Lack {
             free: 600,
             needed: 601,
-            of: Bound::Limit,
+            of: SpaceBound::Limit,
         };
         assert_eq!(ask(&space, Purpose::NewData, 1000, 1601), Err(lack));
         assert!(ask(&space, Purpose::Kept, 1000, 1650).is_ok());
@@ -216,10 +235,11 @@ mod tests {
     #[test]
     fn the_room_that_is_kept_back_lies_beyond_what_is_left_for_commits() {
         let limited = space(Some(1600), Some(0));
-        assert_eq!(limited.left(Purpose::NewData, held(1500)), 100);
-        assert_eq!(limited.left(Purpose::Kept, held(1500)), 150);
-        assert_eq!(limited.left(Purpose::NewData, held(1620)), 0);
-        assert_eq!(limited.left(Purpose::Kept, held(1620)), 30);
+        let left = |bytes| (bytes, SpaceBound::Limit);
+        assert_eq!(limited.left(Purpose::NewData, held(1500)), left(100));
+        assert_eq!(limited.left(Purpose::Kept, held(1500)), left(150));
+        assert_eq!(limited.left(Purpose::NewData, held(1620)), left(0));
+        assert_eq!(limited.left(Purpose::Kept, held(1620)), left(30));
     }
 
     #[test]
@@ -233,6 +253,7 @@ mod tests {
             to_install: 5 * MIB,
             waiting: 2 * MIB,
             merges: 20 * MIB,
+            is_idle: false,
         };
         let all = [
             Purpose::NewData,
@@ -241,11 +262,41 @@ mod tests {
             Purpose::Removal,
         ];
         let left_alone = |space: Space| all.map(|purpose| space.left_alone(purpose, volume, held));
-        // The share is 10 MiB, and 12 for who is told so. Then the compactions are its own concern.
+        // The share is 10 MiB, if nobody says otherwise.
         let quarters = [148, 118, 108, 98].map(|quarters| quarters * MIB / 4);
         assert_eq!(left_alone(space(None, None)), quarters);
-        let told = [19, 11, 8, 5].map(|mib| mib * MIB);
+        let told = [39, 31, 28, 25].map(|mib| mib * MIB);
         assert_eq!(left_alone(space(None, Some(12 * MIB))), told);
+        let least = left_alone(space(None, Some(SHARE_MIN)));
+        assert_eq!(left_alone(space(None, Some(1))), least);
+        let idle = Held {
+            is_idle: true,
+            ..held
+        };
+        let left_alone = |purpose| space(None, None).left_alone(purpose, volume, idle);
+        assert_eq!(left_alone(Purpose::NewData), 37 * MIB);
+        assert_eq!(left_alone(Purpose::Removal), LITTLE_LEFT);
+    }
+
+    #[test]
+    fn a_little_housekeeping_is_done_on_a_volume_that_is_nearly_full() {
+        let space = space(None, None);
+        let free = space.volume().unwrap().free;
+        let ask = |purpose, brought| {
+            let demand = Demand {
+                purpose,
+                after: 0,
+                brought,
+            };
+            let held = Held {
+                merges: free,
+                ..Held::default()
+            };
+            space.ask(demand, held).is_ok()
+        };
+        assert!(ask(Purpose::Housekeeping, LITTLE_BYTES));
+        assert!(!ask(Purpose::Housekeeping, LITTLE_BYTES + 1));
+        assert!(!ask(Purpose::Kept, LITTLE_BYTES));
     }
 
     #[test]
@@ -265,7 +316,7 @@ mod tests {
     #[test]
     fn a_volume_without_space_refuses_and_says_what_it_lacks() {
         let lack = ask(&space(None, Some(u64::MAX)), Purpose::Removal, 9, 1).unwrap_err();
-        assert_eq!(lack.of, Bound::Volume);
+        assert_eq!(lack.of, SpaceBound::Volume);
         assert!(lack.free > 0 && lack.needed > lack.free, "{lack}");
     }
 }

@@ -1,6 +1,7 @@
 //! The store: an engine in a directory, behind the storage interface of [`thorp_model`].
 
 use crate::access::Access;
+use crate::ballast::Ballast;
 use crate::dir::Locked;
 use crate::engine::{self, Opened};
 use crate::error::OpenError;
@@ -24,7 +25,7 @@ use thorp_model::limits::KEY_BYTES_MAX;
 use thorp_model::records;
 use thorp_model::{
     Batch, Closed, Engine, HowOpened, Incarnation, Lack, LifeEnd, LifeId, Mark, Op, Purpose,
-    Reader, ReceiptKey, Scan, StorageError, Table,
+    Reader, ReceiptKey, Scan, SpaceBound, StorageError, Table,
 };
 
 /// The durable tables of one home, in a directory that this process alone uses.
@@ -36,6 +37,7 @@ pub struct Store {
     writing: Mutex<Writing>,
     space: Space,
     upkeep: Upkeep,
+    ballast: Ballast,
     access: Access,
     // Last, so that the directory is free only when the engine is closed.
     locked: Locked,
@@ -52,7 +54,10 @@ impl Store {
         let access = Access::close(dir).map_err(|error| OpenError::io(dir, error))?;
         let noted = note::read(dir).map_err(|error| OpenError::io(dir, error))?;
         inspect_files(&locked, noted.unwrap_or_default())?;
-        let opened = engine::open(&locked.engine_dir(), options.cache_bytes, engine::WORKERS)?;
+        let space = Space::new(dir, &options);
+        let ballast = Ballast::of(dir);
+        ballast.give_up_on(space.volume());
+        let opened = Upkeep::open(&locked.engine_dir(), options.cache_bytes, space.volume())?;
         let damaged = |detail| OpenError::damaged(dir, detail);
         let usage = read_usage(&opened).map_err(damaged)?;
         ask_complete(usage, noted.unwrap_or_default()).map_err(damaged)?;
@@ -78,7 +83,8 @@ impl Store {
                 note: None,
                 broken: None,
             }),
-            space: Space::new(dir, &options),
+            space,
+            ballast,
             upkeep: Upkeep::new(locked.engine_dir(), options.cache_bytes),
             access,
             locked,
@@ -91,6 +97,7 @@ impl Store {
                 .map_err(|error| OpenError::damaged(dir, error.to_string()))?;
         }
         store.take_note(dir).map_err(failed)?;
+        store.ballast.make(store.space.volume());
         Ok(store)
     }
 
@@ -162,6 +169,7 @@ impl Store {
             None => None,
             Some(met_clock) => self.raised_numbers(history.incarnation(), met_clock)?,
         };
+        self.ballast.give_up_on(self.space.volume());
         let mut writing = self.writing();
         writing.ask_whole()?;
         let batches: Vec<Batch> = raised.into_iter().collect();
@@ -225,17 +233,29 @@ impl Store {
             after: held.content.saturating_add(bytes),
             brought: bytes,
         };
-        self.space.ask(demand, held)
+        self.ask(demand, held)
     }
 
-    /// Bytes that could be brought now for a purpose, by the limit and by the volume.
-    pub fn space_left(&self, purpose: Purpose) -> u64 {
-        self.space.left(purpose, self.held(self.usage()))
+    /// Bytes that could be brought now for a purpose, and what bounds them.
+    pub fn space_left(&self, purpose: Purpose) -> (u64, SpaceBound) {
+        let held = self.held(self.usage());
+        let left = self.space.left(purpose, held);
+        let is_little = |volume: Volume| left.0 < volume.share();
+        match left.1 == SpaceBound::Volume && self.space.volume().is_some_and(is_little) {
+            true => self.space.left(purpose, self.without_written(held)),
+            false => left,
+        }
     }
 
     /// The volume that the store lies on, if it minds what is free there (see [`Options::disk_reserve_bytes`]).
     pub fn volume(&self) -> Option<Volume> {
         self.space.volume()
+    }
+
+    /// Whether the engine does nothing by itself, because its work did not fit on the volume. [`Store::reclaim`] lets it go on
+    /// when it fits.
+    pub fn is_idle(&self) -> bool {
+        self.engine.borrow().is_ok_and(|engine| engine.is_idle())
     }
 
     /// Gives the room of deleted and overwritten records back to the volume. Reads and commits go on meanwhile, but for
@@ -248,11 +268,46 @@ impl Store {
         let Some(volume) = self.space.volume() else {
             return Ok(false);
         };
-        let compacted = self.upkeep.compact(&self.engine, volume)?;
-        let writing = self.writing();
+        let usage = self.usage();
+        let is_idle = self.engine.borrow()?.is_idle();
+        let mut writing = is_idle.then(|| self.writing());
+        let compacted = self.upkeep.compact(&self.engine, volume, &usage)?;
+        let writing = writing.take().unwrap_or_else(|| self.writing());
         writing.ask_whole()?;
-        let emptied = self.upkeep.empty_journals_if_worth(&self.engine, volume)?;
-        Ok(compacted || emptied)
+        let emptied = match is_idle && compacted {
+            true => self.upkeep.empty_journals(&self.engine)?,
+            false => self.upkeep.empty_journals_if_worth(&self.engine, volume)?,
+        };
+        let goes_on = self.upkeep.settle(&self.engine, volume)?;
+        self.ballast.make(self.space.volume());
+        Ok(compacted || emptied || goes_on)
+    }
+
+    fn ask(&self, demand: Demand, held: Held) -> Result<(), Lack> {
+        match self.space.ask(demand, held) {
+            Err(lack) if lack.of == SpaceBound::Volume => {
+                if demand.purpose > Purpose::NewData {
+                    self.ballast.give_up_on(self.space.volume());
+                }
+                self.space.ask(demand, self.without_written(held))
+            }
+            asked => asked,
+        }
+    }
+
+    /// The same without what compactions have written already: that is not free any more. To find out takes some time.
+    fn without_written(&self, held: Held) -> Held {
+        let written = self.engine.borrow().map_or(0, |engine| {
+            if engine.beside_tables() > 0 {
+                // What lingers is no part of a compaction under way.
+                let _ = engine.drop_old_files();
+            }
+            engine.beside_tables()
+        });
+        Held {
+            merges: held.merges.saturating_sub(written),
+            ..held
+        }
     }
 
     /// What the store has, as its volume and its limit see it.
@@ -264,6 +319,7 @@ impl Store {
                 to_install: usage.table(Table::Log).bytes,
                 waiting: engine.waiting(),
                 merges: engine.merges(),
+                is_idle: engine.is_idle(),
             },
             // The next that is written says so.
             Err(_) => Held {
@@ -443,11 +499,16 @@ impl Engine for Store {
             after: plan.after.bytes(),
             brought: plan.traces.journaled,
         };
-        self.space
-            .ask(demand, self.held(before))
-            .map_err(|lack| StorageError::Full {
-                detail: lack.to_string(),
-            })?;
+        if self.engine.borrow()?.is_stuffed() {
+            return Err(StorageError::Full {
+                detail: "too much was written since room for the engine's own work ended"
+                    .to_string(),
+            });
+        }
+        let asked = self.ask(demand, self.held(before));
+        asked.map_err(|lack| StorageError::Full {
+            detail: lack.to_string(),
+        })?;
         self.write_group(&mut writing, &plan)?;
         if let Some(volume) = self.space.volume()
             && let Err(error) = self.upkeep.tend(&self.engine, volume)

@@ -4,12 +4,14 @@
 //! The engine does all that itself, but by its own measures: it keeps a journal until it has 64 MB, and a table with
 //! deleted records until enough new ones come. A small volume is full by then.
 
-use crate::engine;
+use crate::engine::{self, Opened};
+use crate::error::OpenError;
 use crate::journal;
 use crate::record;
 use crate::slot::Slot;
+use crate::usage::Usage;
 use crate::volume::Volume;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use thorp_model::{StorageError, Table};
 
@@ -62,6 +64,9 @@ impl Upkeep {
     /// meanwhile. Most often there is nothing to do.
     pub(crate) fn tend(&self, slot: &Slot, volume: Volume) -> Result<(), StorageError> {
         let engine = slot.borrow()?;
+        if engine.is_idle() && volume.free <= engine.waiting() {
+            return Ok(());
+        }
         if engine.waiting() > volume.memory_max() {
             engine
                 .begin_to_write_out(volume.memory_max())
@@ -79,20 +84,31 @@ impl Upkeep {
     }
 
     /// Rewrites the tables that have something to give back and fit beside themselves. Others read and write meanwhile. Tells
-    /// whether there were any.
-    pub(crate) fn compact(&self, slot: &Slot, volume: Volume) -> Result<bool, StorageError> {
+    /// whether there were any. An idle engine lets nobody write meanwhile.
+    pub(crate) fn compact(
+        &self,
+        slot: &Slot,
+        volume: Volume,
+        usage: &Usage,
+    ) -> Result<bool, StorageError> {
         let engine = slot.borrow()?;
         let mut some = false;
+        let free = || Volume::of(&self.engine_dir).unwrap_or(volume).free;
         for table in Table::ALL {
             let garbage = &self.garbage[record::place(table)];
             if garbage.load(Ordering::Relaxed) < worth(engine.bytes(table)) {
                 continue;
             }
-            if !some {
-                engine.write_out().map_err(broken)?;
+            if free() <= engine.waiting() {
+                return Ok(some);
             }
-            let free = Volume::of(&self.engine_dir).unwrap_or(volume).free;
-            if free > engine.bytes(table) {
+            engine.write_out().map_err(broken)?;
+            // What other compactions write, or have read, would take room beside what this one writes.
+            engine.wait_for_worker();
+            engine.drop_old_files().map_err(broken)?;
+            let kept = usage.table(table).bytes;
+            let written = engine.bytes(table).min(kept + kept / 8 + (64 << 10));
+            if free() > written {
                 garbage.store(0, Ordering::Relaxed);
                 engine.compact(table).map_err(broken)?;
                 some = true;
@@ -113,13 +129,60 @@ impl Upkeep {
         self.empty_journals(slot)
     }
 
-    /// Writes out what the journals hold, and opens the engine anew with empty ones.
-    fn empty_journals(&self, slot: &Slot) -> Result<bool, StorageError> {
-        slot.borrow()?.write_out().map_err(broken)?;
+    /// Stops the engine's own work when there is no room for it, and lets it go on when there is. Nobody writes meanwhile. Tells
+    /// whether it goes on now.
+    pub(crate) fn settle(&self, slot: &Slot, volume: Volume) -> Result<bool, StorageError> {
+        let engine = slot.borrow()?;
+        let is_idle = engine.is_idle();
+        let work = engine.merges().saturating_add(engine.waiting());
+        let written = engine.beside_tables();
+        drop(engine);
+        let free = Volume::of(&self.engine_dir).unwrap_or(volume).free;
+        let has_room = match is_idle {
+            true => free > work.saturating_add(volume.share() / 2),
+            false => free > work.saturating_sub(written),
+        };
+        match (is_idle, has_room) {
+            (true, true) => self.empty_journals(slot),
+            (false, false) => slot.renew(|| self.open_again()).map(|_| false),
+            _ => Ok(false),
+        }
+    }
+
+    /// Opens the engine: idle, if its compactions do not fit on the volume.
+    pub(crate) fn open(
+        engine_dir: &Path,
+        cache_bytes: u64,
+        volume: Option<Volume>,
+    ) -> Result<Opened, OpenError> {
+        // All that the journals hold may be in memory soon, and is written out first.
+        let journals = journal::bytes_taken(engine_dir).unwrap_or_default();
+        let work = engine::merges_of(engine_dir).saturating_add(journals);
+        let workers = match volume {
+            Some(volume) if volume.free <= work => 0,
+            _ => engine::WORKERS,
+        };
+        engine::open(engine_dir, cache_bytes, workers)
+    }
+
+    /// Writes out what the journals hold, if that fits, and opens the engine anew with empty ones. Tells whether it did.
+    pub(crate) fn empty_journals(&self, slot: &Slot) -> Result<bool, StorageError> {
+        let engine = slot.borrow()?;
+        let has_room = |volume: Volume| volume.free > engine.waiting();
+        if !Volume::of(&self.engine_dir).is_none_or(has_room) {
+            return Ok(false);
+        }
+        engine.write_out().map_err(broken)?;
+        drop(engine);
         slot.renew(|| {
             journal::empty(&self.engine_dir).map_err(failed)?;
-            engine::open(&self.engine_dir, self.cache_bytes, engine::WORKERS).map_err(failed)
+            self.open_again()
         })
+    }
+
+    fn open_again(&self) -> Result<Opened, StorageError> {
+        let volume = Volume::of(&self.engine_dir);
+        Self::open(&self.engine_dir, self.cache_bytes, volume).map_err(failed)
     }
 
     fn journals_take(&self) -> Result<u64, StorageError> {
@@ -225,7 +288,11 @@ mod tests {
         for round in 0..ROUNDS {
             store.commit(&[put(round)]).unwrap();
         }
-        assert!(upkeep.compact(store.slot(), volume).unwrap());
+        assert!(
+            upkeep
+                .compact(store.slot(), volume, &store.usage())
+                .unwrap()
+        );
         let bytes = || store.engine().bytes(Table::Pages);
         assert!(bytes() > 0);
         let delete = |key: Vec<u8>| Op::Delete {
@@ -243,11 +310,19 @@ mod tests {
         };
         store.commit(&[removal]).unwrap();
         // It has heard of nothing, so there is nothing to do for it.
-        assert!(!upkeep.compact(store.slot(), volume).unwrap());
+        assert!(
+            !upkeep
+                .compact(store.slot(), volume, &store.usage())
+                .unwrap()
+        );
         let mut traces = Traces::default();
         traces.leave(Table::Pages, 1 << 20);
         upkeep.count(&traces);
-        assert!(upkeep.compact(store.slot(), volume).unwrap());
+        assert!(
+            upkeep
+                .compact(store.slot(), volume, &store.usage())
+                .unwrap()
+        );
         assert_eq!(bytes(), 0);
     }
 }

@@ -35,9 +35,12 @@ impl Volume {
     /// What new data leaves alone on the volume, in bytes, beside what the engine needs: for removals, and for the work that
     /// they cause.
     pub(crate) fn share(self) -> u64 {
-        (self.size / 8).clamp(3 << 20, 64 << 20)
+        (self.size / 8).clamp(SHARE_MIN, 64 << 20)
     }
 }
+
+/// The least share, in bytes: an installation of pages fits in half of it.
+pub(crate) const SHARE_MIN: u64 = 3 << 20;
 
 #[cfg(test)]
 mod tests {

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use thorp_model::limits::REGISTRATIONS_MAX;
-use thorp_model::{Batch, HomeId, Mark, Millis, NodeKind, Op, Outbox, Purpose, Stamp, Table};
+use thorp_model::{Batch, HomeId, Lack, Mark, Millis, NodeKind, Op, Outbox, Purpose, Stamp, Table};
 use thorp_net::driver::{Driver, DriverConfig, Handle, ParentConfig, net_config, now};
 use thorp_net::{Address, Identity, LinkDelay, Listener};
 use thorp_protocol::{Home, HomeCommand, HomeConfig};
@@ -322,7 +322,7 @@ impl HomeNode {
     /// The home's store has space from now on, or none.
     pub fn set_space(&self, has_space: bool) {
         self.handle
-            .command(HomeCommand::HasSpace(has_space))
+            .command(HomeCommand::Lacks((!has_space).then_some(Lack::OF_ALL)))
             .unwrap();
     }
 

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
@@ -62,6 +63,7 @@ pub struct Process {
     // A home ends when this closes, even if the test is killed.
     _input: Option<ChildStdin>,
     lines: Receiver<String>,
+    log: Arc<Mutex<Vec<String>>>,
 }
 
 impl Process {
@@ -70,9 +72,16 @@ impl Process {
         let child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(Stdio::piped())
             .spawn();
         let mut child = child.unwrap();
+        let log = Arc::<Mutex<Vec<String>>>::default();
+        let logged = BufReader::new(child.stderr.take().unwrap());
+        let kept = Arc::clone(&log);
+        thread::spawn(move || {
+            let keep = |line| kept.lock().unwrap().push(line);
+            logged.lines().map_while(Result::ok).for_each(keep);
+        });
         let (sender, lines) = mpsc::channel();
         let out = BufReader::new(child.stdout.take().unwrap());
         thread::spawn(move || {
@@ -84,6 +93,7 @@ impl Process {
             _input: child.stdin.take(),
             running: Running(child),
             lines,
+            log,
         }
     }
 
@@ -122,6 +132,11 @@ impl Process {
     /// The lines that have come.
     pub fn lines_now(&self) -> Vec<String> {
         self.lines.try_iter().collect()
+    }
+
+    /// The lines of its log, which it writes on standard error, so far.
+    pub fn log(&self) -> Vec<String> {
+        self.log.lock().unwrap().clone()
     }
 
     /// All lines up to *ready*, which a home or a site prints when it has started; and where it serves HTTP.

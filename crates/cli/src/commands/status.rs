@@ -148,6 +148,13 @@ struct Storage {
     bytes: u64,
     limit_bytes: Option<u64>,
     room: bool,
+    lack: Option<Lack>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Lack {
+    free_bytes: u64,
+    needed_bytes: u64,
 }
 
 /// Asks and shows.
@@ -345,10 +352,13 @@ fn storage_line(storage: &Storage) -> String {
         Some(limit) => format!(" of at most {}", bytes(limit)),
         None => String::new(),
     };
-    let room = if storage.room {
-        ""
-    } else {
-        ", FULL: no commits are taken"
+    let room = match &storage.lack {
+        Some(lack) => {
+            let (free, needed) = (bytes(lack.free_bytes), bytes(lack.needed_bytes));
+            format!(", FULL: {free} free, {needed} needed")
+        }
+        None if storage.room => String::new(),
+        None => ", FULL: no commits are taken".to_owned(),
     };
     format!("store: {}{limit}{room}", bytes(storage.bytes))
 }

@@ -93,7 +93,7 @@ impl MemberHost {
                 self.shared.session.raise_floor(*stamp);
                 Ending::Committed
             }
-            Outcome::Refused(Refusal::Busy { .. } | Refusal::Full | Refusal::Share(_)) => {
+            Outcome::Refused(Refusal::Busy { .. } | Refusal::Full(_) | Refusal::Share(_)) => {
                 Ending::Aborted
             }
             Outcome::Refused(Refusal::Forgotten | Refusal::Lost) => Ending::Unknown,

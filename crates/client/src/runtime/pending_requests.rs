@@ -396,7 +396,7 @@ const ID_PATIENCE: Duration = Duration::from_millis(100);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thorp_model::{MemberId, Refusal};
+    use thorp_model::{Lack, MemberId, Refusal};
 
     fn id(sequence: u64) -> CommitId {
         CommitId {
@@ -406,7 +406,7 @@ mod tests {
     }
 
     fn outcome(id: CommitId) -> Response {
-        Response::Outcome(id, Outcome::Refused(Refusal::Full), None)
+        Response::Outcome(id, Outcome::Refused(Refusal::Full(Lack::OF_ALL)), None)
     }
 
     #[tokio::test]

@@ -5,6 +5,7 @@ use crate::delegation::{Delegation, NotDelegated};
 use crate::history::{Incarnation, KnownHistory};
 use crate::ids::{CommitId, HomeId, MemberId, PageNo, Registration, SegmentId, Stamp};
 use crate::image::Overflow;
+use crate::lack::Lack;
 use crate::message::{JointAnswer, JointQuestion, Outcome};
 use crate::rights::Right;
 use crate::share::Share;
@@ -261,7 +262,7 @@ pub enum CallError {
     /// The home has too much to do; call again after a while.
     Busy,
     /// The home has no room.
-    Full,
+    Full(Lack),
     /// The request cannot be right.
     Invalid,
     /// The home does not know this registration (any more): register again.
@@ -301,7 +302,7 @@ impl fmt::Display for CallError {
             }
             CallError::TooMany => "a limit of the home is reached",
             CallError::Busy => "the home is busy: try again in a moment",
-            CallError::Full => "the home's store is full",
+            CallError::Full(lack) => return write!(f, "the home's store is full: {lack}"),
             CallError::Invalid => "the request cannot be right",
             CallError::NotRegistered => {
                 "the home has forgotten this member, which registers again: try again"

@@ -6,6 +6,7 @@ use crate::digest::PartDigest;
 use crate::ids::{
     CommitId, Generation, HomeId, ObjectId, PageId, Position, Registration, Slot, Stamp,
 };
+use crate::lack::Lack;
 use crate::limits::{BUSY_RETRY_MS, PAGE_READ_BYTES, PARTICIPANTS_MAX, RIGHTS_BYTES_MAX};
 use crate::rights::Right;
 use crate::share::Share;
@@ -144,7 +145,7 @@ pub enum Refusal {
         retry_after_ms: u32,
     },
     /// The home has no room to make it durable. Reads go on; free some room.
-    Full,
+    Full(Lack),
     /// It builds on a transaction that was refused. Run both again.
     BuiltOnRefused,
     /// The home did not know this id when it was asked for it, and now never will
@@ -231,7 +232,7 @@ impl Refusal {
             Refusal::Conflict { .. } => "conflict",
             Refusal::InDoubt => "in doubt",
             Refusal::Busy { .. } => "busy",
-            Refusal::Full => "full",
+            Refusal::Full(_) => "full",
             Refusal::BuiltOnRefused => "built on a refused one",
             Refusal::Unknown => "unknown",
             Refusal::NoRight { .. } => "no right",
@@ -249,7 +250,7 @@ impl Refusal {
     pub fn leaves_id_usable(&self) -> bool {
         matches!(
             self,
-            Refusal::Busy { .. } | Refusal::Full | Refusal::NotDelegated(_) | Refusal::Share(_)
+            Refusal::Busy { .. } | Refusal::Full(_) | Refusal::NotDelegated(_) | Refusal::Share(_)
         )
     }
 }
@@ -267,9 +268,9 @@ impl fmt::Display for Refusal {
             Refusal::Busy { retry_after_ms } => {
                 write!(f, "the home is busy: try again after {retry_after_ms} ms")
             }
-            Refusal::Full => write!(
+            Refusal::Full(lack) => write!(
                 f,
-                "the home's store is full: commits are refused until there is room; reads go on"
+                "the home's store is full: {lack}; reads and deletes go on"
             ),
             Refusal::NotDelegated(why) => write!(f, "{why}"),
             Refusal::WentBack => write!(

@@ -103,7 +103,7 @@ pub(crate) fn results() -> Vec<Result<CallResponse, CallError>> {
         CallResponse::Unstaged,
         CallResponse::Watermark(stamp()),
         CallResponse::Outcome(committed),
-        CallResponse::Outcome(Outcome::Refused(Refusal::Full)),
+        CallResponse::Outcome(Outcome::Refused(Refusal::Full(Lack::OF_ALL))),
         CallResponse::Voted(stamp()),
         CallResponse::Doubts {
             doubts: vec![doubt()],
@@ -142,7 +142,7 @@ pub(crate) fn results() -> Vec<Result<CallResponse, CallError>> {
         CallError::BadPath,
         CallError::TooMany,
         CallError::Busy,
-        CallError::Full,
+        CallError::Full(Lack::OF_ALL),
         CallError::Invalid,
         CallError::NotRegistered,
         CallError::NoRight {

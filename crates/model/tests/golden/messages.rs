@@ -495,7 +495,7 @@ pub(crate) fn refused() -> Vec<Refusal> {
         Refusal::Busy {
             retry_after_ms: 250,
         },
-        Refusal::Full,
+        Refusal::Full(Lack::OF_ALL),
         Refusal::BuiltOnRefused,
         Refusal::Unknown,
         Refusal::NoRight {

@@ -208,10 +208,10 @@ impl Calls<'_> {
     /// Whether a call that needs space may go on. A call that makes space needs none, and one that
     /// serves rights takes from the room that is kept back.
     fn writable(&self) -> Result<(), CallError> {
-        if !self.log.has_space() {
-            return Err(CallError::Full);
+        match self.log.has_space() {
+            true => Ok(()),
+            false => Err(CallError::Full(self.log.lack())),
         }
-        Ok(())
     }
 
     /// Rule 5: the home promises the stamp that a transaction wants to stand at, if nothing is in
@@ -251,10 +251,8 @@ impl Calls<'_> {
             Some(known) if !self.tables.outcomes.is_left(known) => known,
             _ => {
                 let demand = REGISTRATION;
-                let bill = self
-                    .log
-                    .bill(member.name(), demand)
-                    .ok_or(CallError::Full)?;
+                let bill = self.log.bill(member.name(), demand);
+                let bill = bill.ok_or_else(|| CallError::Full(self.log.lack()))?;
                 let registration = self.register_new(member, &mut ops, outbox)?;
                 purpose = self.log.pay(&bill, None, purpose, outbox);
                 registration
@@ -263,7 +261,7 @@ impl Calls<'_> {
         if let Some(delegated) = delegated {
             if ops.is_empty() {
                 let bill = self.log.bill(member.name(), DELEGATION);
-                let bill = bill.ok_or(CallError::Full)?;
+                let bill = bill.ok_or_else(|| CallError::Full(self.log.lack()))?;
                 purpose = self.log.pay(&bill, None, purpose, outbox);
             }
             let outcomes = &mut self.tables.outcomes;

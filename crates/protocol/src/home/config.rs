@@ -28,6 +28,8 @@ pub struct HomeConfig {
     pub changes_known_max: usize,
     /// Bytes of modified objects before installation begins.
     pub mob_bytes_high: usize,
+    /// Pages that one batch installs when installation has fallen behind, at most.
+    pub install_pages_max: usize,
     /// Records in the log before installation, however little is modified.
     pub log_records_high: usize,
     /// Bytes of page images in memory.
@@ -77,6 +79,7 @@ impl HomeConfig {
             begins_closed: false,
             changes_known_max: limits::CHANGES_KNOWN_MAX,
             mob_bytes_high: limits::MOB_BYTES_HIGH,
+            install_pages_max: limits::INSTALL_PAGES_MAX,
             log_records_high: limits::LOG_RECORDS_HIGH,
             cache_bytes: limits::HOME_CACHE_BYTES,
             pending_bytes_max: limits::PENDING_BYTES_MAX,

@@ -124,7 +124,7 @@ impl Founding<'_> {
             return Ok(Bill::default());
         }
         let bill = payer.and_then(|payer| self.log.bill(payer, demand));
-        bill.ok_or(CallError::Full)
+        bill.ok_or_else(|| CallError::Full(self.log.lack()))
     }
 
     /// The segments whose empty lists leave it to operators who may make segments, and new segments to their makers. Nothing

@@ -29,14 +29,16 @@ impl Housekeeping<'_> {
         let (installer, log) = (&mut *self.installer, &mut *self.log);
         let (durable, mark) = (log.durable(), log.next_mark());
         let hurries = log.wants_space();
-        let ops = installer.install(pages, (durable, hurries), mark, outbox);
-        if !ops.is_empty() {
-            log.append_own_work(mark, ops, outbox);
-        }
-        let mark = log.next_mark();
-        let ops = installer.trim(pages, (durable, hurries), mark);
-        if !ops.is_empty() {
-            log.append_own_work(mark, ops, outbox);
+        if log.may_install() {
+            let ops = installer.install(pages, (durable, hurries), mark, outbox);
+            if !ops.is_empty() {
+                log.append_own_work(mark, ops, outbox);
+            }
+            let mark = log.next_mark();
+            let ops = installer.trim(pages, (durable, hurries), mark);
+            if !ops.is_empty() {
+                log.append_own_work(mark, ops, outbox);
+            }
         }
         let (done, mark) = (log.durable_mark(), log.next_mark());
         if let Some(ops) = self.remover.remove(segments, pages, done, mark) {

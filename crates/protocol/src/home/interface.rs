@@ -1,7 +1,7 @@
 //! What a home's driver hands in, and what the home asks of it.
 
 use crate::home::history::{OtherHistory, Reopen};
-use thorp_model::{Batch, Command, Image, Mark, PageId, TurnedAway};
+use thorp_model::{Batch, Command, Image, Lack, Mark, PageId, SpaceBound, TurnedAway};
 
 /// What the disk of a home has to say, and its door.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -15,14 +15,18 @@ pub enum HomeCommand {
         /// What is stored for it.
         result: LoadResult,
     },
-    /// Whether the store has space for commits.
-    HasSpace(bool),
+    /// What the store lacks to take commits; none: it has space.
+    Lacks(Option<Lack>),
     /// How much the store could still take.
     Space {
         /// Bytes that could be brought.
         free: u64,
         /// Bytes that could be brought by what may take from the room that is kept back (rule R7); `free` is a part of it.
         room: u64,
+        /// What bounds them.
+        of: SpaceBound,
+        /// Whether an installation of pages fits. The store would hold it back until it does, and all that comes after.
+        installs: bool,
         /// When all batches up to this one were in it.
         as_of: Mark,
     },

@@ -252,11 +252,17 @@ impl Home {
         match command {
             HomeCommand::Durable(mark) => self.made_durable(mark, outbox),
             HomeCommand::Loaded { page, result } => self.loaded(now, page, result, outbox),
-            HomeCommand::HasSpace(has_space) => {
-                self.log.set_space(has_space);
+            HomeCommand::Lacks(lack) => {
+                self.log.set_lack(lack);
                 self.decisions().carry_out_waiting(now, outbox);
             }
-            HomeCommand::Space { free, room, as_of } => self.log.report_space(free, room, as_of),
+            HomeCommand::Space {
+                free,
+                room,
+                of,
+                installs,
+                as_of,
+            } => self.log.report_space((free, room, of), installs, as_of),
             HomeCommand::TurnedAway(away) => self.tables.audit.note_turned_away(&away),
         }
     }

@@ -34,9 +34,8 @@ impl Stager<'_> {
         let pages = piece.check()?;
         // Its pages, and the records of the value and of the segment.
         let bytes = piece.chunks.iter().map(|chunk| chunk.bytes().len()).sum();
-        if !self.log.fits(bytes, piece.chunks.len() + 2) {
-            return Err(CallError::Full);
-        }
+        let asked = self.log.ask_space(bytes, piece.chunks.len() + 2);
+        asked.map_err(CallError::Full)?;
         let mut ops = Vec::new();
         let mut staged = match self.tables.staging.get(piece.registration, piece.token) {
             Some(staged) => staged,

@@ -386,7 +386,7 @@ impl Tables {
         }
         let Some(bill) = bill else {
             // What cannot be recorded cannot end the id.
-            return tell(Refusal::Full);
+            return tell(Refusal::Full(log.lack()));
         };
         let outcome = Outcome::Refused(refusal);
         self.outcomes

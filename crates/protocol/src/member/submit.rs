@@ -543,7 +543,7 @@ impl Submitter<'_> {
         outbox: &mut Outbox,
     ) {
         let refusal = match failure {
-            CallError::Full => Refusal::Full,
+            CallError::Full(lack) => Refusal::Full(*lack),
             CallError::Share(share) => Refusal::Share(*share),
             CallError::NotDelegated(why) => Refusal::NotDelegated(*why),
             _ => Refusal::busy(),

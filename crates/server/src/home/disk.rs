@@ -2,59 +2,39 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use thorp_model::{Batch, Engine, Mark, Purpose, Reader, Scan, StorageError, Table};
+use thorp_model::{
+    Batch, Engine, Lack, Mark, Purpose, Reader, Scan, SpaceBound, StorageError, Table, limits,
+};
 use thorp_protocol::HomeCommand;
-use thorp_store::{Access, Opening, Options, Store};
+use thorp_store::{Access, Opening, Options, Store, Volume};
 use tracing::{info, warn};
 
-use crate::config::{HomeConfigFile, StoreConfig};
+use super::room::Room;
+use crate::config::HomeConfigFile;
 use crate::error::ServerError;
 
 /// An open store that knows whether it has space.
 ///
-/// With space, a batch that does not fit is an error, and the home's life ends. Without space the home takes no commits and
-/// appends its own housekeeping, which waits here until it fits and ends nothing, and what the kept room has space for (rule R7). But what brings something, accepted
-/// when there was space, never waits: behind it is queued what would free some, and nothing of it was acknowledged.
+/// With space, a batch that does not fit is an error, and the home's life ends. Without space the home takes no commits. It
+/// appends its own housekeeping, which waits here until it fits and ends nothing, and what the kept room has space for (rule R7).
+/// But what brings something, accepted when there was space, never waits: behind it is queued what would free some, and
+/// nothing of it was acknowledged.
 pub(super) struct Disk {
     store: Store,
-    space: Mutex<Space>,
-    changed: Condvar,
-    probe_every: Duration,
+    room: Room,
     batches: AtomicU64,
     groups: AtomicU64,
     bytes: AtomicU64,
     nanos: AtomicU64,
 }
 
-#[derive(Clone, Copy)]
-struct Space {
-    is_there: bool,
-    /// What did not fit the last time: so much is wanted before commits are taken again.
-    wanted: u64,
-    stopped: bool,
-}
+/// What an installation of pages brings at once, in bytes.
+const INSTALLED_BYTES: u64 = (limits::INSTALL_PAGES_MIN * limits::PAGE_BYTES) as u64;
 
-impl Space {
-    /// How much must be free so that commits are taken.
-    fn wants(self, limit: Option<u64>) -> u64 {
-        let low = StoreConfig::room_low(limit);
-        if self.is_there {
-            return low;
-        }
-        // An empty store must have what is wanted, and one that holds something may.
-        let wanted = self
-            .wanted
-            .min(limit.map_or(u64::MAX, |limit| limit / WANTED_PART));
-        // More is wanted to begin again than to go on, or it would flutter.
-        wanted.max(low.saturating_mul(2))
-    }
-}
-
-/// The part of the limit that is wanted at most before commits are taken again.
-const WANTED_PART: u64 = 4;
+/// On a volume of so many bytes or less, commits wait while its room is reclaimed. On a larger one that may take long.
+const RECLAIMED_AT_ONCE_MAX: u64 = 1 << 30;
 
 /// Counts of what was made durable since the store was opened.
 #[derive(Clone, Copy, Default)]
@@ -81,13 +61,7 @@ impl Disk {
         log_access(&dir, store.access());
         Ok(Self {
             store,
-            space: Mutex::new(Space {
-                is_there: true,
-                wanted: 0,
-                stopped: false,
-            }),
-            changed: Condvar::new(),
-            probe_every: Duration::from_millis(config.store.room_probe_ms.max(1)),
+            room: Room::new(Duration::from_millis(config.store.room_probe_ms.max(1))),
             batches: AtomicU64::new(0),
             groups: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
@@ -99,57 +73,54 @@ impl Disk {
         &self.store
     }
 
-    pub(super) fn probe_every(&self) -> Duration {
-        self.probe_every
+    pub(super) fn room(&self) -> &Room {
+        &self.room
     }
 
     /// Whether commits are taken.
     pub(super) fn has_space(&self) -> bool {
-        self.lock().is_there
+        self.room.lack().is_none()
     }
 
-    /// A batch of so many bytes did not fit: so much must be free before commits are taken again, within reason.
-    pub(super) fn wants(&self, bytes: u64) {
-        let mut space = self.lock();
-        space.is_there = false;
-        space.wanted = bytes;
+    /// Looks whether there is space (still, or again), and tells what is new.
+    pub(super) fn look(&self, tell: impl FnOnce(Option<Lack>)) {
+        self.room.look(&self.store, tell);
     }
 
-    /// Looks whether there is space (still, or again), and tells if that has changed. `tell` is called under the lock, so
-    /// that what is told last is so.
-    pub(super) fn look(&self, tell: impl FnOnce(bool)) {
-        let mut space = self.lock();
-        let asked = self.store.ask_space(space.wants(self.store.limit()));
-        if asked.is_ok() == space.is_there {
-            return;
+    /// The same after a commit. What a small volume can give back is reclaimed before commits are refused.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`]: the engine cannot write.
+    pub(super) fn look_after_commit(
+        &self,
+        tell: impl FnOnce(Option<Lack>),
+    ) -> Result<(), StorageError> {
+        let is_small = |volume: Volume| volume.size <= RECLAIMED_AT_ONCE_MAX;
+        if self.room.ends(&self.store) && self.store.volume().is_some_and(is_small) {
+            self.store.reclaim()?;
         }
-        space.is_there = asked.is_ok();
-        space.wanted = 0;
-        match asked {
-            Ok(()) => info!("there is room again: commits are taken"),
-            Err(error) => warn!("commits are refused, reads go on: {error}"),
-        }
-        tell(space.is_there);
-        drop(space);
-        self.changed.notify_all();
+        self.look(tell);
+        Ok(())
     }
 
     /// How much fits in the store, which has all batches up to a mark.
     pub(super) fn left(&self, as_of: Mark) -> HomeCommand {
-        let free = self.store.space_left(Purpose::NewData);
-        let room = self.store.space_left(Purpose::Kept);
-        HomeCommand::Space { free, room, as_of }
+        let (free, of) = self.store.space_left(Purpose::NewData);
+        let (room, _) = self.store.space_left(Purpose::Kept);
+        HomeCommand::Space {
+            free,
+            room,
+            of,
+            installs: self.installs(),
+            as_of,
+        }
     }
 
-    /// A new life begins: batches may wait again.
-    pub(super) fn begin(&self) {
-        self.lock().stopped = false;
-    }
-
-    /// The life ends: what waits for space waits no more.
-    pub(super) fn stop(&self) {
-        self.lock().stopped = true;
-        self.changed.notify_all();
+    /// Whether an installation of pages fits on the volume. The limit of the store grows with it.
+    fn installs(&self) -> bool {
+        let (left, of) = self.store.space_left(Purpose::Housekeeping);
+        of == SpaceBound::Limit || left >= INSTALLED_BYTES
     }
 
     pub(super) fn written(&self) -> Written {
@@ -162,25 +133,9 @@ impl Disk {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Space> {
-        // Nothing panics half-way through a change.
-        self.space.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Whether a group that does not fit may wait for space. Several batches are tried one by one first, by who gave them.
     fn may_wait(&self, group: &[Batch]) -> bool {
         matches!(group, [batch] if batch.purpose >= Purpose::Housekeeping)
-    }
-
-    /// Waits for a change or for the next look. Tells whether it is worth trying again.
-    fn wait(&self) -> bool {
-        let space = self.lock();
-        if space.is_there || space.stopped {
-            return false;
-        }
-        let waited = self.changed.wait_timeout(space, self.probe_every);
-        let (space, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        !space.stopped
     }
 
     fn count(&self, group: &[Batch], began: Instant) {
@@ -224,6 +179,7 @@ impl Reader for Disk {
 
 impl Engine for Disk {
     fn commit(&self, group: &[Batch]) -> Result<(), StorageError> {
+        let mut may_reclaim = group.iter().all(|batch| batch.purpose > Purpose::NewData);
         loop {
             let began = Instant::now();
             match self.store.commit(group) {
@@ -231,7 +187,11 @@ impl Engine for Disk {
                     self.count(group, began);
                     return Ok(());
                 }
-                Err(StorageError::Full { .. }) if self.may_wait(group) && self.wait() => {}
+                Err(StorageError::Full { .. }) if may_reclaim => {
+                    may_reclaim = false;
+                    self.store.reclaim()?;
+                }
+                Err(StorageError::Full { .. }) if self.may_wait(group) && self.room.wait() => {}
                 Err(error) => return Err(error),
             }
         }

@@ -9,6 +9,7 @@ use thorp_protocol::{Home, HomeAction, HomeCommand, HomeConfig, HomeHistory, Reo
 use super::disk::Disk;
 use super::history;
 use super::view::Shared;
+use super::volume;
 use super::world::HomeWorld;
 use crate::config::HomeConfigFile;
 use crate::error::ServerError;
@@ -50,12 +51,17 @@ impl Life {
         shared: &Arc<Shared>,
     ) -> Result<Self, ServerError> {
         let mut first = Outbox::new();
-        let core_config = core_config(config, who, history::of(disk.store())?)?;
+        let mob_bytes_high = volume::mob_bytes(config, disk.store().volume());
+        let core_config = HomeConfig {
+            mob_bytes_high,
+            install_pages_max: volume::install_pages(mob_bytes_high),
+            ..core_config(config, who, history::of(disk.store())?)?
+        };
         let dir = config.store_dir()?;
         if let Some(limit) = shared.limit() {
             disk.store().set_limit(limit);
         }
-        disk.begin();
+        disk.room().begin();
         disk.look(|_| {});
         let opened = Home::open(core_config, &*disk, now(), &mut first);
         let failed = |error| ServerError::Records {
@@ -69,12 +75,9 @@ impl Life {
             .begin_life(begun, end_of_last)
             .map_err(failed)?;
         // First of all: the home writes nothing that does not fit.
-        if !disk.has_space() {
-            core.handle(
-                now(),
-                Event::Command(HomeCommand::HasSpace(false)),
-                &mut first,
-            );
+        if let Some(lack) = disk.room().lack() {
+            let lacks = HomeCommand::Lacks(Some(lack));
+            core.handle(now(), Event::Command(lacks), &mut first);
         }
         // Its first batch is on its way, and small.
         core.handle(
@@ -134,7 +137,6 @@ fn core_config(
         other_homes: others.map(|other| other.name.clone()).collect(),
         begins_closed: config.closed,
         changes_known_max: limits.changes_known_max,
-        mob_bytes_high: limits.mob.size(),
         cache_bytes: limits.cache.size(),
         pending_bytes_max: limits.pending.size(),
         parked_max: limits.parked_max,

@@ -10,9 +10,11 @@ mod first_start;
 mod history;
 mod identity;
 mod life;
+mod room;
 #[cfg(test)]
 mod tests;
 mod view;
+mod volume;
 mod world;
 
 use std::net::SocketAddr;
@@ -83,6 +85,7 @@ impl HomeServer {
             identity::check_had_no_store(&config)?;
             can_listen(&config.listen, config.http).await?;
         }
+        volume::check(&config, first.is_some())?;
         // First of all: whoever has the store is the home.
         let disk = Arc::new(Disk::open(&config, config.opening)?);
         let started = Self::start_with(config, Arc::clone(&disk)).await;
@@ -323,7 +326,7 @@ async fn reopen(
         drop(ended.disk);
         None
     } else {
-        ended.disk.wants(ended.first_bytes_left);
+        ended.disk.room().wants(ended.first_bytes_left);
         Some(ended.disk)
     };
     tokio::time::sleep(pause).await;

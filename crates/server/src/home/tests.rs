@@ -201,7 +201,7 @@ fn without_space_only_housekeeping_waits() {
     let dir = tempfile::tempdir().unwrap();
     let disk = limited(&dir, 160 << 10);
     disk.commit(&[log_batch(1, 150 << 10)]).unwrap();
-    disk.look(|has_space| assert!(!has_space));
+    disk.look(|lack| assert!(lack.is_some()));
     // Accepted before that was known. If it waited, what frees space would wait behind it.
     let is_full = |ended| matches!(ended, Ok(Err(StorageError::Full { .. })));
     let caught = committing(&disk, vec![log_batch(2, 64 << 10)]);
@@ -214,20 +214,20 @@ fn without_space_only_housekeeping_waits() {
     assert!(waits.recv_timeout(SOON).is_err());
     disk.store().set_limit(Some(1 << 20));
     assert_eq!(waits.recv_timeout(20 * SOON), Ok(Ok(())));
-    disk.stop();
+    disk.room().stop();
 }
 
 #[test]
 fn what_did_not_fit_keeps_no_empty_store_without_space() {
     let dir = tempfile::tempdir().unwrap();
     let disk = limited(&dir, 1 << 20);
-    disk.wants(128 << 20);
+    disk.room().wants(128 << 20);
     assert!(!disk.has_space());
     disk.look(|_| {});
     assert!(disk.has_space());
     // With less than a quarter free it is not enough for what did not fit; and that is forgotten when there was space.
     disk.commit(&[log_batch(1, 850 << 10)]).unwrap();
-    disk.wants(128 << 20);
+    disk.room().wants(128 << 20);
     disk.look(|_| {});
     assert!(!disk.has_space());
     disk.store().set_limit(Some(2 << 20));

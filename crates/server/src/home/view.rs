@@ -13,8 +13,8 @@ use super::disk::Disk;
 use super::history;
 use crate::config::Bytes;
 use crate::status::{
-    Acknowledged, AgreementStatus, HistoryStatus, HomeStatus, LOOK_TIME_MAX, Nameplate, Opened,
-    Patience, Status, StorageStatus, TableLine, Watched,
+    Acknowledged, AgreementStatus, HistoryStatus, HomeStatus, LOOK_TIME_MAX, LackStatus, Nameplate,
+    Opened, Patience, Status, StorageStatus, TableLine, Watched,
 };
 
 /// What outlives a life.
@@ -184,6 +184,7 @@ impl View {
             bytes: usage.bytes(),
             limit_bytes: disk.store().limit(),
             room: disk.has_space(),
+            lack: disk.room().lack().map(LackStatus::of),
             opened,
             tables: tables.into_iter().collect(),
             batches: written.batches,
@@ -239,9 +240,13 @@ impl Watched for Arc<View> {
             Err(_) => wrong.push(format!("the loop did not answer within {LOOK_TIME_MAX:?}")),
         }
         wrong.extend(doing.map(|doing| format!("the home is not serving: {doing}")));
-        if storage.as_ref().is_some_and(|storage| !storage.room) {
-            wrong.push("no room: commits are refused, reads go on".to_owned());
-        }
+        let lack = self.shared.lock().disk.upgrade();
+        let lack = lack.and_then(|disk| disk.room().lack());
+        wrong.extend(
+            lack.map(|lack| {
+                format!("no room: {lack}; commits are refused, reads and deletes go on")
+            }),
+        );
         status.storage = storage;
         status.set_health(wrong);
         status

@@ -1,12 +1,11 @@
-//! The world of a home: a thread that commits, and a thread that reads and looks for space.
+//! The world of a home: a thread that commits, one that reads, and one that looks for space.
 
 use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
 
 use thorp_model::records::{decode_page, page_key};
 use thorp_model::{Batch, Mark, Note, PageId, Reader, StorageError, Table, TurnedAway};
@@ -26,6 +25,7 @@ pub(super) struct HomeWorld {
     committer: Committer,
     loads: mpsc::Sender<PageId>,
     reader: JoinHandle<()>,
+    looker: JoinHandle<()>,
     trouble: Arc<Trouble>,
     shared: Arc<Shared>,
     /// Batches of this turn of the loop: they go to the committing thread together.
@@ -76,17 +76,24 @@ impl HomeWorld {
         let reading = Reading {
             disk: Arc::clone(&disk),
             handle: handle.clone(),
+            trouble: Arc::clone(&trouble),
+        };
+        let named = |name: &str| thread::Builder::new().name(name.to_owned());
+        let reader = named("thorp-read").spawn(move || reading.run(&asked))?;
+        let looking = Looking {
+            disk: Arc::clone(&disk),
+            handle: handle.clone(),
             durable: Arc::clone(&durable),
             trouble: Arc::clone(&trouble),
         };
-        let reader = thread::Builder::new().name("thorp-read".to_owned());
-        let reader = reader.spawn(move || reading.run(&asked))?;
+        let looker = named("thorp-space").spawn(move || looking.run())?;
         Ok(Self {
             stop: StopWaiting(Arc::clone(&disk)),
             disk,
             committer,
             loads,
             reader,
+            looker,
             trouble,
             shared,
             gathered: VecDeque::new(),
@@ -110,8 +117,9 @@ impl HomeWorld {
         let mut left = VecDeque::from(self.committer.finish());
         left.append(&mut self.gathered);
         drop(self.loads);
-        // It fails only if it panicked, which has been printed.
+        // They fail only if they panicked, which has been printed.
         let _ = self.reader.join();
+        let _ = self.looker.join();
         let why = self.trouble.why.lock();
         let why = why.unwrap_or_else(PoisonError::into_inner).take();
         let reopen = self.trouble.reopen.lock();
@@ -187,7 +195,7 @@ struct StopWaiting(Arc<Disk>);
 
 impl Drop for StopWaiting {
     fn drop(&mut self) {
-        self.0.stop();
+        self.0.room().stop();
     }
 }
 
@@ -205,10 +213,14 @@ impl Done {
             Ok(mark) => {
                 // The home learns what space is left before a commit meets a full store, and before it learns that this
                 // batch is durable. Who sees the acknowledgement finds the home as this batch left it.
+                let looked = self
+                    .disk
+                    .look_after_commit(|lack| tell(&self.handle, HomeCommand::Lacks(lack)));
                 tell(&self.handle, self.disk.left(mark));
-                self.disk
-                    .look(|space| tell(&self.handle, HomeCommand::HasSpace(space)));
                 tell(&self.handle, HomeCommand::Durable(mark));
+                if let Err(error) = looked {
+                    self.trouble.report(error);
+                }
                 self.durable.store(mark.0, Ordering::Release);
             }
             Err(error) => self.trouble.report(error),
@@ -216,36 +228,45 @@ impl Done {
     }
 }
 
-/// The thread that reads pages, so that a slow disk does not hold up the loop: one at a time, in the order of asking. And
-/// that looks for space now and then, for somebody may have freed some, or taken it.
-struct Reading {
+/// The thread that looks for space now and then, for somebody may have freed some, or taken it. It reclaims what the store can
+/// give back to the volume when that is short.
+struct Looking {
     disk: Arc<Disk>,
     handle: Handle<Home>,
     durable: Arc<AtomicU64>,
     trouble: Arc<Trouble>,
 }
 
+impl Looking {
+    fn run(self) {
+        // The life has looked when it began.
+        while let Some(is_short) = self.disk.room().rest() {
+            let is_short = is_short || self.disk.store().is_idle();
+            if is_short && let Err(error) = self.disk.store().reclaim() {
+                return self.trouble.report(error);
+            }
+            // What is made durable meanwhile only makes it too low.
+            let as_of = Mark(self.durable.load(Ordering::Acquire));
+            self.disk
+                .look(|lack| tell(&self.handle, HomeCommand::Lacks(lack)));
+            tell(&self.handle, self.disk.left(as_of));
+        }
+    }
+}
+
+/// The thread that reads pages, so that a slow disk does not hold up the loop: one at a time, in the order of asking.
+struct Reading {
+    disk: Arc<Disk>,
+    handle: Handle<Home>,
+    trouble: Arc<Trouble>,
+}
+
 impl Reading {
     fn run(&self, asked: &mpsc::Receiver<PageId>) {
-        // The life has looked when it began.
-        let mut look_at = Instant::now() + self.disk.probe_every();
-        loop {
-            let pause = look_at.saturating_duration_since(Instant::now());
-            match asked.recv_timeout(pause) {
-                Ok(page) => match self.load(page) {
-                    Ok(result) => tell(&self.handle, HomeCommand::Loaded { page, result }),
-                    Err(error) => return self.trouble.report(error),
-                },
-                Err(RecvTimeoutError::Disconnected) => return,
-                Err(RecvTimeoutError::Timeout) => {}
-            }
-            if Instant::now() >= look_at {
-                self.disk
-                    .look(|space| tell(&self.handle, HomeCommand::HasSpace(space)));
-                // What is made durable meanwhile only makes it too low.
-                let as_of = Mark(self.durable.load(Ordering::Acquire));
-                tell(&self.handle, self.disk.left(as_of));
-                look_at = Instant::now() + self.disk.probe_every();
+        for page in asked {
+            match self.load(page) {
+                Ok(result) => tell(&self.handle, HomeCommand::Loaded { page, result }),
+                Err(error) => return self.trouble.report(error),
             }
         }
     }

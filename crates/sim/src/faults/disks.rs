@@ -5,7 +5,7 @@ use crate::disk::Disk;
 use crate::failure::Checked;
 use crate::time::NodeNo;
 use crate::world::World;
-use thorp_model::{HomeId, NodeKind, PageId};
+use thorp_model::{HomeId, Lack, NodeKind, PageId};
 use thorp_protocol::{Home, HomeCommand};
 
 impl World {
@@ -28,7 +28,7 @@ impl World {
             let soon = self.fault_prng.below(ms);
             self.relieve_in(soon, Relief::Refuse(no));
         }
-        self.command::<Home>(no, HomeCommand::HasSpace(false))?;
+        self.command::<Home>(no, HomeCommand::Lacks(Some(Lack::OF_ALL)))?;
         Ok(true)
     }
 

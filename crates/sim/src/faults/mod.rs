@@ -158,7 +158,7 @@ impl World {
                 self.set_left(no, None);
                 self.node(no).room = true;
                 if self.nodes[no.0].is_up() {
-                    self.command::<Home>(no, HomeCommand::HasSpace(true))?;
+                    self.command::<Home>(no, HomeCommand::Lacks(None))?;
                     self.tell_left(no)?;
                 }
             }

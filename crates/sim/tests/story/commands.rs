@@ -34,7 +34,7 @@
 //! receipts shown        (from now on; they come at once with what follows them on a link, as claims do)
 //! hold H                load H              (pages are read from its disk later, then)
 //! damage H P            mend H P
-//! left H 9000           (so much more fits on its disk; also: left H 0 room 2000)
+//! left H 9000           (so much more fits on its disk; also: left H 0 room 2000, left H 0 installs nothing)
 //! room H no             wait 500ms          flood m0->R 300 calls
 //! remember W = m0 watermark
 //! show m0 P             expect m0 P = {x="a"}
@@ -50,9 +50,9 @@ use std::collections::BTreeMap;
 use thorp_model::limits::{OVERFLOW_CHUNK_BYTES, STAGE_PAGES_MAX};
 use thorp_model::{
     Attempt, CallId, CallRequest, CommitId, CommitRequest, Decision, Generation, HomeId,
-    Incarnation, JointQuestion, Message, NewValue, ObjectId, PageId, PageWrites, Part, Participant,
-    Position, RIGHTS_SLOT, Registration, Ruling, SegmentId, SlotSet, Stamp, Up, WriteOp, message,
-    rights_page,
+    Incarnation, JointQuestion, Lack, Message, NewValue, ObjectId, PageId, PageWrites, Part,
+    Participant, Position, RIGHTS_SLOT, Registration, Ruling, SegmentId, SlotSet, SpaceBound,
+    Stamp, Up, WriteOp, message, rights_page,
 };
 use thorp_protocol::{HomeCommand, MemberCommand, Request};
 
@@ -217,7 +217,7 @@ impl Teller {
         self.village.later(
             home,
             header,
-            Given::Home(HomeCommand::HasSpace(room == "yes")),
+            Given::Home(HomeCommand::Lacks((room != "yes").then_some(Lack::OF_ALL))),
         );
         self.village.work();
     }
@@ -225,6 +225,10 @@ impl Teller {
     /// How much the disk could take beside all that was synced.
     fn left(&mut self, rest: &str) {
         let (home, free) = rest.split_once(' ').expect("NODE bytes");
+        let (free, installs) = match free.strip_suffix(" installs nothing") {
+            Some(free) => (free, false),
+            None => (free, true),
+        };
         let (free, room) = free.split_once(" room ").unwrap_or((free, free));
         let (free, room) = (number(free), number(room));
         let as_of = self.village.node(home).disk.synced();
@@ -233,11 +237,22 @@ impl Teller {
         } else {
             format!(", {room} with the kept room")
         };
-        let header = format!("{home}'s disk could take {free} bytes{beside}");
+        let installed = if installs {
+            ""
+        } else {
+            ", and no installed pages"
+        };
+        let header = format!("{home}'s disk could take {free} bytes{beside}{installed}");
         self.village.later(
             home,
             header,
-            Given::Home(HomeCommand::Space { free, room, as_of }),
+            Given::Home(HomeCommand::Space {
+                free,
+                room,
+                of: SpaceBound::Limit,
+                installs,
+                as_of,
+            }),
         );
         self.village.work();
     }

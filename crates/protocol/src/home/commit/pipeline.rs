@@ -22,8 +22,8 @@ use alloc::vec::Vec;
 use thorp_model::limits::{COMMIT_BYTES_MAX, DEPENDS_ON_MAX};
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CommitId, CommitRequest, Down, EdgeId, InvalidCommit, NameId, Note, Now, Outcome, PageChange,
-    PageId, Part, Principal, Purpose, Refusal, Registration, Stamp, planted,
+    CommitId, CommitRequest, Down, EdgeId, InvalidCommit, Lack, NameId, Note, Now, Outcome,
+    PageChange, PageId, Part, Principal, Purpose, Refusal, Registration, Stamp, planted,
 };
 
 /// The way of a commit request through the home.
@@ -152,7 +152,7 @@ impl Pipeline<'_> {
             Err(NotNow::Refused(Refusal::Invalid { .. })) => return Ok(()),
             space => space?,
         };
-        if !space.changes.is_empty() && self.fits([&space, voted]) {
+        if !space.changes.is_empty() && self.ask_space([&space, voted]).is_ok() {
             let entry = Entry::own(self.log.clock.stamp(now.wall), space);
             self.tables.accept(now, entry, self.log, outbox);
         }
@@ -177,10 +177,12 @@ impl Pipeline<'_> {
         }
         // A vote is logged, too, and so is how it ends, also where nothing is written.
         let is_logged = !part.writes.is_empty() || !request.with.is_empty();
-        if !self.log.has_space() && is_logged && !lists::may_take_room(request) {
-            return Err(NotNow::Refused(Refusal::Full));
+        let takes_room = !self.log.has_space() && lists::may_take_room(request);
+        if !self.log.has_space() && is_logged && !takes_room {
+            return Err(NotNow::Refused(Refusal::Full(self.log.lack())));
         }
-        if self.tables.pages.mob_is_full() && !part.writes.is_empty() {
+        // What takes from the kept room is bounded by it. On a full store nothing may be installed before something is deleted.
+        if self.tables.pages.mob_is_full() && !part.writes.is_empty() && !takes_room {
             return Err(NotNow::Refused(Refusal::busy()));
         }
         let named = self.dependencies().positions(request)?;
@@ -237,9 +239,10 @@ impl Pipeline<'_> {
     /// What a commit takes of the room that a full store keeps back (rule R7): nothing while the store has space for it.
     /// What stays of a change is its outcome, and by how much lists grow, less what it removes.
     fn bill(&self, request: &CommitRequest, effects: &Effects) -> Result<Bill, NotNow> {
-        let full = NotNow::Refused(Refusal::Full);
+        let full = |lack| NotNow::Refused(Refusal::Full(lack));
         if self.log.has_space() {
-            return self.fits([effects]).then(Bill::default).ok_or(full);
+            let asked = self.ask_space([effects]);
+            return asked.map(|()| Bill::default()).map_err(full);
         }
         let lists = lists::list_bytes(request);
         let (bytes, ops) = weight([effects]);
@@ -253,13 +256,14 @@ impl Pipeline<'_> {
             brought,
             lasting: grown.min(brought),
         };
-        self.log.bill(request.id.member.name(), demand).ok_or(full)
+        let bill = self.log.bill(request.id.member.name(), demand);
+        bill.ok_or_else(|| full(self.log.lack()))
     }
 
     /// Whether the store has space for accepted commits, by what is known.
-    fn fits<const N: usize>(&self, accepted: [&Effects; N]) -> bool {
+    fn ask_space<const N: usize>(&self, accepted: [&Effects; N]) -> Result<(), Lack> {
         let (bytes, ops) = weight(accepted);
-        self.log.fits(bytes, ops)
+        self.log.ask_space(bytes, ops)
     }
 
     fn park(&mut self, mut parked: Parked, pages: Vec<PageId>, outbox: &mut Outbox) {

@@ -29,7 +29,7 @@ pub(in crate::home) fn note_of(refusal: &Refusal) -> Note {
         Refusal::Conflict { .. } | Refusal::Elsewhere => Note::RefusedConflict,
         Refusal::InDoubt => Note::RefusedInDoubt,
         Refusal::Busy { .. } => Note::RefusedBusy,
-        Refusal::Full => Note::RefusedFull,
+        Refusal::Full(_) => Note::RefusedFull,
         Refusal::Share(_) => Note::NameLimited,
         Refusal::BuiltOnRefused => Note::RefusedBuiltOn,
         // A home refuses nothing with the last two: they are a member's words.

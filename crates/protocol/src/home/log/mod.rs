@@ -17,8 +17,8 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use thorp_model::planted::Bug;
 use thorp_model::{
-    Batch, Claim, CommitId, EdgeId, HomeId, Incarnation, LifeEnd, LifeId, Mark, NameId, Note, Now,
-    Op, Outcome, Position, Purpose, Receipt, Stamp, planted,
+    Batch, Claim, CommitId, EdgeId, HomeId, Incarnation, Lack, LifeEnd, LifeId, Mark, NameId, Note,
+    Now, Op, Outcome, Position, Purpose, Receipt, SpaceBound, Stamp, planted,
 };
 
 /// The log, from its durable end to its accepted tip.
@@ -33,7 +33,10 @@ pub(in crate::home) struct Log {
     admission: Admission,
     space: SpaceEstimate,
     room: Room,
-    has_space: bool,
+    /// What the store lacks to take commits.
+    lack: Option<Lack>,
+    /// An installation of pages fits in the store.
+    installs: bool,
     /// The last accepted position.
     tip: Position,
     /// The last position that was sent: all up to it are durable.
@@ -59,7 +62,8 @@ impl Log {
             admission: Admission::default(),
             space: SpaceEstimate::default(),
             room: Room::default(),
-            has_space: true,
+            lack: None,
+            installs: true,
             tip,
             durable: tip,
             open: BTreeSet::new(),
@@ -119,21 +123,32 @@ impl Log {
 
     /// Whether the store has space for commits.
     pub(in crate::home) fn has_space(&self) -> bool {
-        self.has_space
+        self.lack.is_none()
     }
 
-    /// The store has space for commits again, or has none.
-    pub(in crate::home) fn set_space(&mut self, has_space: bool) {
-        self.has_space = has_space;
-        if has_space {
+    /// What the store lacks: as it said itself, or else as the next commit finds it.
+    pub(in crate::home) fn lack(&self) -> Lack {
+        self.lack.unwrap_or_else(|| self.space.lack(0, 1))
+    }
+
+    /// The store has space for commits again, or lacks some.
+    pub(in crate::home) fn set_lack(&mut self, lack: Option<Lack>) {
+        self.lack = lack;
+        if lack.is_none() {
             self.room.clear();
         }
     }
 
     /// The store's report of its space. One that is late is of no use: a newer one follows.
-    pub(in crate::home) fn report_space(&mut self, free: u64, room: u64, as_of: Mark) {
+    pub(in crate::home) fn report_space(
+        &mut self,
+        left: (u64, u64, SpaceBound),
+        installs: bool,
+        as_of: Mark,
+    ) {
+        self.installs = installs;
         if as_of >= self.queue.durable_mark() {
-            self.space.report((free, room), as_of);
+            self.space.report(left, as_of);
         }
     }
 
@@ -143,8 +158,15 @@ impl Log {
     }
 
     /// Whether so many bytes in so many operations fit into the store, by what is known.
-    pub(in crate::home) fn fits(&self, bytes: usize, ops: usize) -> bool {
-        self.space.fits(bytes, ops)
+    ///
+    /// # Errors
+    ///
+    /// What it lacks.
+    pub(in crate::home) fn ask_space(&self, bytes: usize, ops: usize) -> Result<(), Lack> {
+        match self.space.fits(bytes, ops) {
+            true => Ok(()),
+            false => Err(self.space.lack(bytes, ops)),
+        }
     }
 
     // --- History (rule R9) ---
@@ -195,7 +217,7 @@ impl Log {
     /// What a name has to pay for so much: nothing while the store has space. None: it has its share of the room, or the
     /// room is used up.
     pub(in crate::home) fn bill(&self, name: NameId, demand: Demand) -> Option<Bill> {
-        if self.has_space {
+        if self.has_space() {
             return Some(Bill::default());
         }
         let bill = Bill::of(name, demand);
@@ -225,14 +247,19 @@ impl Log {
 
     /// Something was removed. On a full store what can be installed makes space.
     pub(in crate::home) fn removed(&mut self) {
-        if !self.has_space {
+        if !self.has_space() {
             self.room.use_up();
         }
     }
 
+    /// Whether pages may be installed: a full store may have no room for that, and for what has to go on.
+    pub(in crate::home) fn may_install(&self) -> bool {
+        self.has_space() || self.installs || planted::is(Bug::InstalledWithoutRoom)
+    }
+
     /// Whether pages are installed however little is modified: the store is full, and something can be freed.
     pub(in crate::home) fn wants_space(&self) -> bool {
-        !self.has_space && self.room.is_used()
+        !self.has_space() && self.room.is_used()
     }
 
     /// Everything up to a position is installed.
@@ -269,7 +296,7 @@ impl Log {
 
     /// Whether the clock has to reserve, and the store has space for that.
     pub(in crate::home) fn reserves(&self, now: Now) -> bool {
-        self.has_space && self.clock.wants_reserve(now.wall)
+        self.has_space() && self.clock.wants_reserve(now.wall)
     }
 
     // --- Batches ---

@@ -58,7 +58,8 @@ pub(in crate::home) fn recover(
     let audited = read::<AuditMark>(store, records::AUDIT_KEY)?.unwrap_or_default();
     let recorded = read::<OpenedMark>(store, records::OPENED_KEY)?.unwrap_or_default();
     let mut parts = Parts {
-        pages: Pages::new(config.cache_bytes, config.mob_bytes_high),
+        pages: Pages::new(config.cache_bytes, config.mob_bytes_high)
+            .installing_at_most(config.install_pages_max),
         outcomes: Outcomes::new(
             config.outcomes_per_member,
             config.registrations_max,

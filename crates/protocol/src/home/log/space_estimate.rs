@@ -3,7 +3,7 @@
 //! rests on it: what was estimated wrong ends the home's life, as ever.
 
 use alloc::collections::VecDeque;
-use thorp_model::{Batch, Mark, Op};
+use thorp_model::{Batch, Lack, Mark, Op, SpaceBound};
 
 /// What the store told last, and what was appended since.
 #[derive(Debug, Default)]
@@ -12,6 +12,8 @@ pub(in crate::home) struct SpaceEstimate {
     free: Option<u64>,
     /// The same for what may take from the kept room.
     room: u64,
+    /// What bounds both.
+    of: Option<SpaceBound>,
     /// The charges of batches that no report covers.
     under_way: VecDeque<(Mark, Charge)>,
     spent: Charge,
@@ -29,8 +31,12 @@ impl SpaceEstimate {
     /// The store could take so much when it had the batches up to a mark. That
     /// these are durable is not enough for their charges to go: only a report
     /// that covers them says what they took.
-    pub(in crate::home) fn report(&mut self, (free, room): (u64, u64), as_of: Mark) {
-        (self.free, self.room) = (Some(free), room);
+    pub(in crate::home) fn report(
+        &mut self,
+        (free, room, of): (u64, u64, SpaceBound),
+        as_of: Mark,
+    ) {
+        (self.free, self.room, self.of) = (Some(free), room, Some(of));
         while let Some((_, charge)) = self.under_way.pop_front_if(|(mark, _)| *mark <= as_of) {
             self.spent.all -= charge.all;
             self.spent.of_room -= charge.of_room;
@@ -59,6 +65,15 @@ impl SpaceEstimate {
     pub(in crate::home) fn fits(&self, bytes: usize, ops: usize) -> bool {
         let wanted = self.spent.all.saturating_add(charge(bytes, ops));
         self.free.is_none_or(|free| wanted <= free)
+    }
+
+    /// What is lacking for so many bytes in so many operations.
+    pub(in crate::home) fn lack(&self, bytes: usize, ops: usize) -> Lack {
+        Lack {
+            free: self.free().unwrap_or_default(),
+            needed: charge(bytes, ops),
+            of: self.of.unwrap_or(SpaceBound::Limit),
+        }
     }
 
     /// Bytes that are left for what may take from the kept room.
@@ -106,7 +121,7 @@ mod tests {
         left.spend(&batch(1), false);
         assert_eq!(left.room_left(), u64::MAX);
         assert!(left.fits(usize::MAX / 2, 1), "nothing is known");
-        left.report((500, 600), Mark(1));
+        left.report((500, 600, SpaceBound::Volume), Mark(1));
         assert!(left.fits(432, 1) && !left.fits(433, 1));
         assert_eq!(left.room_left(), 600);
         (2..=3).for_each(|mark| left.spend(&batch(mark), mark == 2));
@@ -114,12 +129,18 @@ mod tests {
         assert!(left.fits(96, 1) && !left.fits(97, 1));
         // The home's own work takes nothing of the kept room.
         assert_eq!(left.room_left(), 600 - 168);
-        left.report((332, 432), Mark(2));
+        left.report((332, 432, SpaceBound::Volume), Mark(2));
         assert!(left.fits(96, 1) && !left.fits(97, 1));
-        left.report((164, 264), Mark(3));
+        left.report((164, 264, SpaceBound::Volume), Mark(3));
         assert_eq!(left.room_left(), 264);
         assert!(left.fits(96, 1) && !left.fits(97, 1));
-        left.report((0, 0), Mark(3));
+        left.report((0, 0, SpaceBound::Volume), Mark(3));
         assert!(!left.fits(0, 1));
+        let lack = Lack {
+            free: 0,
+            needed: 100 + OP_BYTES as u64,
+            of: SpaceBound::Volume,
+        };
+        assert_eq!(left.lack(100, 1), lack);
     }
 }

@@ -47,6 +47,7 @@ pub(in crate::home) struct Pages {
     mob_bytes: usize,
     cache_bytes: usize,
     mob_bytes_high: usize,
+    install_pages_max: usize,
 }
 
 /// What is to be written when a page is installed.
@@ -77,6 +78,7 @@ impl Pages {
             mob_bytes: 0,
             cache_bytes,
             mob_bytes_high,
+            install_pages_max: INSTALL_PAGES_MAX,
         }
     }
 
@@ -280,6 +282,14 @@ impl Pages {
         }
     }
 
+    /// The same, with another most for what one batch installs.
+    pub(in crate::home) fn installing_at_most(self, install_pages_max: usize) -> Self {
+        Pages {
+            install_pages_max,
+            ..self
+        }
+    }
+
     /// Bytes of modified objects.
     pub(in crate::home) fn mob_bytes(&self) -> usize {
         self.mob_bytes
@@ -295,7 +305,7 @@ impl Pages {
     pub(in crate::home) fn install_pages(&self) -> usize {
         let high = self.mob_bytes_high.max(1);
         let excess = self.mob_bytes.saturating_sub(high);
-        let more = INSTALL_PAGES_MAX - INSTALL_PAGES_MIN;
+        let more = self.install_pages_max.saturating_sub(INSTALL_PAGES_MIN);
         let most = high.saturating_mul(MOB_FULL_TIMES - 1);
         INSTALL_PAGES_MIN + (excess.min(most) as u128 * more as u128 / most as u128) as usize
     }

@@ -4,23 +4,30 @@ use crate::home::HomeCommand;
 use crate::home::tests::world::{HOME, SITE, World, create, inline, on, page, register};
 use alloc::vec;
 use alloc::vec::Vec;
-use thorp_model::limits::HEARTBEAT_MS;
+use thorp_model::limits::{HEARTBEAT_MS, MOB_FULL_TIMES};
 use thorp_model::{
-    Blob, CallError, CallId, CommitId, Down, Event, Generation, Mark, MemberId, Message, NameId,
-    NewValue, Op, PageId, Purpose, RIGHTS_SLOT, Refusal, Slot, Table, Up, WriteOp, message,
+    Blob, CallError, CallId, CommitId, Down, Event, Generation, Lack, Mark, MemberId, Message,
+    NameId, NewValue, Op, PageId, Purpose, RIGHTS_SLOT, Refusal, Slot, SpaceBound, Table, Up,
+    WriteOp, message,
 };
 
 /// A late mark: the report covers everything.
 const ALL: Mark = Mark(u64::MAX);
 
 fn fill(world: &mut World, room: u64) {
+    fill_where(world, room, true);
+}
+
+fn fill_where(world: &mut World, room: u64, installs: bool) {
     let space = HomeCommand::Space {
         free: 0,
         room,
+        of: SpaceBound::Limit,
+        installs,
         as_of: ALL,
     };
     world.handle(Event::Command(space));
-    world.handle(Event::Command(HomeCommand::HasSpace(false)));
+    world.handle(Event::Command(HomeCommand::Lacks(Some(Lack::OF_ALL))));
 }
 
 fn delete(world: &mut World, slot: u16) -> CommitId {
@@ -79,6 +86,26 @@ fn registers(world: &mut World, name: u64, random: u64) -> Result<(), CallError>
 }
 
 #[test]
+fn a_full_store_deletes_however_much_is_modified() {
+    let mut world = World::new(|config| config.mob_bytes_high = 100);
+    let slots = (0..3).map(|slot| create(slot, inline(500))).collect();
+    world.commit(vec![], vec![on(page(1), slots)]);
+    fill_where(&mut world, 9_000, false);
+    world.sync();
+    assert!(
+        world.size("mob_bytes") > 100 * MOB_FULL_TIMES,
+        "nothing is installed"
+    );
+    let deleted = delete(&mut world, 1);
+    world.sync();
+    assert_eq!(world.outcome(deleted), Some(Ok(())));
+    assert!(world.size("log") > 0);
+    fill(&mut world, 9_000);
+    world.sync();
+    assert_eq!(world.size("log"), 0, "it is installed when there is room");
+}
+
+#[test]
 fn a_deletion_and_a_list_come_out_of_the_room_and_are_installed_at_once() {
     let mut world = World::new(|_| {});
     let slots = (0..3).map(|slot| create(slot, inline(500))).collect();
@@ -87,7 +114,10 @@ fn a_deletion_and_a_list_come_out_of_the_room_and_are_installed_at_once() {
     assert!(world.size("log") > 0);
     fill(&mut world, 4_000);
     let refused = world.commit(vec![], vec![on(page(2), vec![create(0, inline(8))])]);
-    assert_eq!(world.outcome(refused), Some(Err(Refusal::Full)));
+    assert_eq!(
+        world.outcome(refused),
+        Some(Err(Refusal::Full(Lack::OF_ALL)))
+    );
     let deleted = delete(&mut world, 0);
     assert_eq!(logged(&mut world), [Purpose::Kept]);
     assert_eq!(world.outcome(deleted), Some(Ok(())));
@@ -97,10 +127,12 @@ fn a_deletion_and_a_list_come_out_of_the_room_and_are_installed_at_once() {
     assert_eq!(kept.first(), Some(&Purpose::Kept));
     assert_eq!(world.size("log"), 0, "what was taken is given back");
     // With space again it is a commit like any other.
-    world.handle(Event::Command(HomeCommand::HasSpace(true)));
+    world.handle(Event::Command(HomeCommand::Lacks(None)));
     let space = HomeCommand::Space {
         free: 90_000,
         room: 90_000,
+        of: SpaceBound::Limit,
+        installs: true,
         as_of: ALL,
     };
     world.handle(Event::Command(space));
@@ -116,7 +148,10 @@ fn a_room_that_is_used_up_takes_nothing() {
     world.sync();
     fill(&mut world, 100);
     let refused = delete(&mut world, 0);
-    assert_eq!(world.outcome(refused), Some(Err(Refusal::Full)));
+    assert_eq!(
+        world.outcome(refused),
+        Some(Err(Refusal::Full(Lack::OF_ALL)))
+    );
 }
 
 #[test]
@@ -126,7 +161,10 @@ fn whoever_comes_to_a_full_store_is_registered_and_a_flood_leaves_space_for_othe
     let flood = (0..1_000).take_while(|random| registers(&mut world, 66, *random).is_ok());
     let taken = flood.count();
     assert!((10..60).contains(&taken), "{taken}");
-    assert_eq!(registers(&mut world, 66, 5_000), Err(CallError::Full));
+    assert_eq!(
+        registers(&mut world, 66, 5_000),
+        Err(CallError::Full(Lack::OF_ALL))
+    );
     assert_eq!(registers(&mut world, 1, 1), Ok(()));
 }
 
@@ -147,7 +185,10 @@ fn the_audit_of_a_full_home_goes_on() {
     // Without any room it waits.
     fill(&mut world, 600);
     let refused = set_list(&mut world, b"admin #0000000000000000\nread @members\n");
-    assert_eq!(world.outcome(refused), Some(Err(Refusal::Full)));
+    assert_eq!(
+        world.outcome(refused),
+        Some(Err(Refusal::Full(Lack::OF_ALL)))
+    );
     fill(&mut world, 60_000);
     world.wait(HEARTBEAT_MS);
     assert!(logged(&mut world).is_empty(), "nothing was changed");

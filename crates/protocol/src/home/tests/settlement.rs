@@ -13,7 +13,7 @@ use thorp_model::limits::{DOUBTS_LISTED_MAX, HEARTBEAT_MS, IN_DOUBT_MS, UNSETTLE
 use thorp_model::records::decode_log;
 use thorp_model::{
     AuditEvent, AuditRecord, CallError, CallRequest, CallResponse, Certified, CommitId, Decision,
-    Delegation, Direction, Doubt, DoubtHome, Down, EdgeId, HomeId, MemberId, Message, Millis,
+    Delegation, Direction, Doubt, DoubtHome, Down, EdgeId, HomeId, Lack, MemberId, Message, Millis,
     NameId, NodeKind, NotDelegated, Note, Outcome, PageSlots, Participant, Peer, Position,
     Principal, Refusal, Right, Ruling, SegmentId, SlotChange, Stamp, Table, Up, Verifier, message,
 };
@@ -360,10 +360,14 @@ fn a_flood_of_denials_leaves_a_settlement_its_record() {
 fn a_store_without_space_settles_nothing() {
     let mut world = with_operator();
     let (id, _) = voted(&mut world, 1);
-    let space = |has| thorp_model::Event::Command(crate::home::HomeCommand::HasSpace(has));
+    let space = |has: bool| {
+        thorp_model::Event::Command(crate::home::HomeCommand::Lacks(
+            (!has).then_some(Lack::OF_ALL),
+        ))
+    };
     world.handle(space(false));
     let answer = settle(&mut world, id, Ruling::Abort);
-    assert_eq!(answer, Err(CallError::Full));
+    assert_eq!(answer, Err(CallError::Full(Lack::OF_ALL)));
     assert_eq!(world.size("in_doubt"), 1);
     world.handle(space(true));
     assert_eq!(settle(&mut world, id, Ruling::Abort), refused());

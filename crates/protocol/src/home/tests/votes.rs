@@ -18,7 +18,7 @@ use thorp_model::limits::{
 };
 use thorp_model::{
     Blob, CallError, CallId, CallRequest, CallResponse, Decision, Direction, Down, EdgeId, Event,
-    HomeId, InvalidCommit, MemberId, Message, NodeKind, Note, Outcome, Participant, Refusal,
+    HomeId, InvalidCommit, Lack, MemberId, Message, NodeKind, Note, Outcome, Participant, Refusal,
     Registration, SegmentId, Stamp, Table, Up, message,
 };
 
@@ -101,11 +101,11 @@ fn of_what_has_ended_only_the_end_is_kept() {
 #[test]
 fn a_full_home_votes_for_nothing() {
     let mut world = world();
-    world.handle(Event::Command(HomeCommand::HasSpace(false)));
+    world.handle(Event::Command(HomeCommand::Lacks(Some(Lack::OF_ALL))));
     let id = asked_for(&mut world, Vec::new());
-    assert_eq!(world.outcome(id), Some(Err(Refusal::Full)));
+    assert_eq!(world.outcome(id), Some(Err(Refusal::Full(Lack::OF_ALL))));
     assert_eq!(world.size("votes"), 0);
-    world.handle(Event::Command(HomeCommand::HasSpace(true)));
+    world.handle(Event::Command(HomeCommand::Lacks(None)));
     voted_for(&mut world, Vec::new());
 }
 
