@@ -3,8 +3,8 @@
 #[cfg(feature = "planner")]
 use crate::commands::plan;
 use crate::commands::{
-    audit, ca, check, completions, confirm, context, dev, doubt, get, group, home, ifc, inspect,
-    invite, join, ls, put, rights, rm, salvage, site, status, watch,
+    audit, ca, check, completions, confirm, context, dev, doubt, dump, get, group, home, ifc,
+    inspect, invite, join, load, ls, put, rights, rm, root, salvage, site, status, watch,
 };
 use crate::demo;
 use clap::{Parser, Subcommand};
@@ -59,6 +59,12 @@ pub(crate) enum Command {
     Put(put::Options),
     /// Print an object's bytes
     Get(get::Options),
+    /// Show and change the named roots of a segment
+    Root(root::Options),
+    /// Write a segment into a file
+    Dump(dump::Options),
+    /// Make a segment of a file that `thorp dump` has written
+    Load(load::Options),
     /// Print changes in a segment as they are committed
     Watch(watch::Options),
     /// Show how a home or a site is doing

@@ -8,11 +8,13 @@ mod args;
 mod commands;
 mod connect;
 mod demo;
+mod dump;
 mod failure;
 mod http;
 mod names;
 #[cfg(feature = "planted-bugs")]
 mod planted;
+mod progress;
 mod text;
 
 use args::{Cli, Command};
@@ -79,6 +81,9 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Ls(options) => commands::ls::run(&options),
         Command::Inspect(options) => commands::inspect::run(&options),
         Command::Rm(options) => commands::rm::run(&options),
+        Command::Root(options) => commands::root::run(&options),
+        Command::Dump(options) => commands::dump::run(&options),
+        Command::Load(options) => commands::load::run(&options),
         Command::Rights(options) => commands::rights::run(&options),
         Command::Group(options) => commands::group::run(&options),
         Command::Audit(options) => commands::audit::run(&options),

@@ -35,6 +35,15 @@ pub(crate) fn note(text: &str) -> io::Result<()> {
     }
 }
 
+/// Writes a line over the one before, for a person at a terminal.
+pub(crate) fn over(text: &str) -> io::Result<()> {
+    match QUIET.load(Ordering::Relaxed) {
+        true => Ok(()),
+        // Erases the line first.
+        false => write!(io::stderr().lock(), "\r\x1b[K{text}"),
+    }
+}
+
 /// A program reads: nothing is printed but documents. For the whole process.
 pub(crate) fn be_quiet(quiet: bool) {
     QUIET.store(quiet, Ordering::Relaxed);
