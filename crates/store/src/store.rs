@@ -5,27 +5,26 @@ use crate::ballast::Ballast;
 use crate::dir::Locked;
 use crate::engine::{self, Opened};
 use crate::error::OpenError;
-use crate::history::{self, Evidence, History, Opening, Reopening};
-use crate::journal::{self, Verdict};
+use crate::history::{self, Evidence, History, Reopening};
 use crate::note::{self, Note};
+use crate::opening::{inspect_files, is_reopened, opened_history, reopened, settled};
 use crate::options::Options;
 use crate::origin::Origin;
+use crate::plan::Plan;
 use crate::slot::Slot;
 use crate::space::{Demand, Held, Space, purpose_of};
-use crate::upkeep::{Traces, Upkeep};
+use crate::upkeep::Upkeep;
 use crate::usage::{self, Usage};
 use crate::volume::Volume;
-use crate::{manifest, marker, record};
-use fjall::{OwnedWriteBatch, PersistMode, Readable as _};
-use std::collections::BTreeMap;
+use crate::{marker, record};
+use fjall::Readable as _;
 use std::ops::Bound;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use thorp_model::limits::KEY_BYTES_MAX;
 use thorp_model::records;
 use thorp_model::{
-    Batch, Closed, Engine, HowOpened, Incarnation, Lack, LifeEnd, LifeId, Mark, Op, Purpose,
-    Reader, ReceiptKey, Scan, SpaceBound, StorageError, Table,
+    Batch, Closed, Engine, HowOpened, Incarnation, Lack, LifeEnd, LifeId, Mark, Purpose, Reader,
+    Scan, SpaceBound, StorageError, Table,
 };
 
 /// The durable tables of one home, in a directory that this process alone uses.
@@ -173,7 +172,7 @@ impl Store {
         let mut writing = self.writing();
         writing.ask_whole()?;
         let batches: Vec<Batch> = raised.into_iter().collect();
-        let mut plan = self.plan(writing.usage, &batches)?;
+        let mut plan = Plan::of(&*self.engine.borrow()?, writing.usage, &batches)?;
         if history.lives().last() != writing.history.lives().last() {
             // The new life counts its batches from 1.
             plan.after.mark = Mark::default();
@@ -352,58 +351,11 @@ impl Store {
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The usage after a group, and what must be written for it. Changes
-    /// that change nothing are left out.
-    fn plan<'a>(&self, before: Usage, group: &'a [Batch]) -> Result<Plan<'a>, StorageError> {
-        let mut plan = Plan {
-            after: before,
-            changes: Vec::new(),
-            history: None,
-            traces: Traces::default(),
-        };
-        for ((table, key), value) in last_changes(group) {
-            let old = self.old(table, key)?;
-            if old == Old::Absent && value.is_none() {
-                continue;
-            }
-            if let Some(value_bytes) = old.value_bytes() {
-                let charge = record::charge(key, value_bytes);
-                plan.after.remove(table, charge);
-                plan.traces.leave(table, charge);
-            }
-            if let Some(value) = value {
-                let charge = record::charge(key, value.len());
-                plan.after.add(table, charge);
-                plan.traces.journaled += charge;
-            }
-            plan.traces.journaled += CHANGE_OVERHEAD_BYTES;
-            plan.changes.push((table, key, value));
-        }
-        plan.after.groups += 1;
-        plan.after.mark = group.last().map_or(before.mark, |batch| batch.mark);
-        Ok(plan)
-    }
-
-    /// What a change replaces. What is damaged can be written over and deleted
-    /// all the same: neither needs the old value.
-    fn old(&self, table: Table, key: &[u8]) -> Result<Old, StorageError> {
-        let engine = self.engine.borrow()?;
-        let Ok(read) = engine::unpanicked(|| engine.table(table).size_of(key)) else {
-            return Ok(Old::Damaged);
-        };
-        match read.map_err(|error| engine::read_error(table, key, &error)) {
-            Ok(None) => Ok(Old::Absent),
-            Ok(Some(stored_bytes)) => Ok(Old::Stored(stored_bytes)),
-            Err(StorageError::Damaged { .. }) => Ok(Old::Damaged),
-            Err(error) => Err(error),
-        }
-    }
-
     fn write_group(&self, writing: &mut Writing, plan: &Plan<'_>) -> Result<(), StorageError> {
         let engine = self.engine.borrow()?;
         // Until the engine says otherwise: it might panic.
         writing.broken = Some("a commit did not end".to_string());
-        if let Err(error) = Self::write(&engine, plan) {
+        if let Err(error) = plan.write(&engine) {
             writing.broken = Some(error.to_string());
             return Err(engine::broken(&error));
         }
@@ -415,25 +367,6 @@ impl Store {
             let _ = note.write(plan.after.groups);
         }
         Ok(())
-    }
-
-    fn write(engine: &Opened, plan: &Plan<'_>) -> Result<(), fjall::Error> {
-        let database = engine.database.clone();
-        let mut batch = OwnedWriteBatch::with_capacity(database, plan.changes.len() + 2)
-            .durability(Some(PersistMode::SyncData));
-        // First, so that a batch that was cut short can still say which it is.
-        batch.insert(&engine.own, usage::KEY, plan.after.encode());
-        if let Some(history) = &plan.history {
-            batch.insert(&engine.own, history::KEY, history.as_slice());
-        }
-        for (table, key, value) in &plan.changes {
-            let keyspace = engine.table(*table);
-            match value {
-                Some(value) => batch.insert(keyspace, *key, record::seal(table.name(), key, value)),
-                None => batch.remove(keyspace, *key),
-            }
-        }
-        batch.commit()
     }
 }
 
@@ -490,8 +423,9 @@ impl Engine for Store {
         let mut writing = self.writing();
         writing.ask_whole()?;
         let before = writing.usage;
-        let plan = self.plan(before, group)?;
-        if plan.changes.is_empty() {
+        let engine = self.engine.borrow()?;
+        let plan = Plan::of(&engine, before, group)?;
+        if plan.is_empty() {
             return Ok(());
         }
         let demand = Demand {
@@ -499,12 +433,14 @@ impl Engine for Store {
             after: plan.after.bytes(),
             brought: plan.traces.journaled,
         };
-        if self.engine.borrow()?.is_stuffed() {
+        if engine.is_stuffed() {
             return Err(StorageError::Full {
                 detail: "too much was written since room for the engine's own work ended"
                     .to_string(),
             });
         }
+        // It is opened anew only when nobody holds it.
+        drop(engine);
         let asked = self.ask(demand, self.held(before));
         asked.map_err(|lack| StorageError::Full {
             detail: lack.to_string(),
@@ -519,9 +455,6 @@ impl Engine for Store {
         Ok(())
     }
 }
-
-/// Bytes of the engine's frame around a change in its journal, at most.
-const CHANGE_OVERHEAD_BYTES: u64 = 64;
 
 struct Writing {
     usage: Usage,
@@ -541,146 +474,6 @@ impl Writing {
             None => Ok(()),
         }
     }
-}
-
-/// What stands under a key before a change.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Old {
-    Absent,
-    /// A record of so many bytes.
-    Stored(u32),
-    /// The engine cannot read the place where the record should be.
-    Damaged,
-}
-
-impl Old {
-    /// Bytes of the value that goes. Those of a damaged one are not known, so
-    /// they stay counted: the usage is then too high, never too low.
-    fn value_bytes(self) -> Option<usize> {
-        match self {
-            Old::Absent => None,
-            Old::Stored(bytes) => Some((bytes as usize).saturating_sub(record::CHECKSUM_BYTES)),
-            Old::Damaged => Some(0),
-        }
-    }
-}
-
-/// A table, a key, and its new value or none.
-type Change<'a> = (Table, &'a [u8], Option<&'a [u8]>);
-
-struct Plan<'a> {
-    after: Usage,
-    changes: Vec<Change<'a>>,
-    /// The store's history, if it changes.
-    history: Option<Vec<u8>>,
-    traces: Traces,
-}
-
-/// The last change of each key, in key order: the engine would not keep
-/// several changes of one key in order.
-fn last_changes(group: &[Batch]) -> BTreeMap<(Table, &[u8]), Option<&[u8]>> {
-    let mut last = BTreeMap::new();
-    for op in group.iter().flat_map(|batch| &batch.ops) {
-        let (table, key, value) = match op {
-            Op::Put { table, key, value } => (*table, key, Some(value.as_slice())),
-            Op::Delete { table, key } => (*table, key, None),
-        };
-        assert!(
-            (1..=KEY_BYTES_MAX).contains(&key.len()),
-            "a key of {} bytes was made",
-            key.len()
-        );
-        last.insert((table, key.as_slice()), value);
-    }
-    last
-}
-
-/// Cuts off what was never acknowledged, refuses what lacks something.
-fn inspect_files(locked: &Locked, noted: u64) -> Result<(), OpenError> {
-    let engine_dir = locked.engine_dir();
-    let failed = |error| OpenError::io(&engine_dir, error);
-    if !engine_dir.exists() {
-        return Err(OpenError::damaged(
-            locked.path(),
-            "the engine's directory is missing",
-        ));
-    }
-    manifest::inspect(&engine_dir)
-        .map_err(failed)?
-        .map_err(|detail| OpenError::damaged(locked.path(), detail))?;
-    match journal::inspect(&engine_dir, noted).map_err(failed)? {
-        Verdict::Whole => Ok(()),
-        Verdict::CutShort { file, at } => journal::cut(&file, at).map_err(failed),
-        Verdict::Lost(detail) => Err(OpenError::damaged(locked.path(), detail)),
-    }
-}
-
-/// The history with which a store goes on.
-fn opened_history(
-    dir: &Path,
-    known: Option<&History>,
-    evidence: &Evidence,
-    opening: Opening,
-) -> Result<History, OpenError> {
-    let mut history = match known {
-        Some(known) => known.clone(),
-        None => History::new(fresh_key(dir)?),
-    };
-    match opening {
-        Opening::Prove => history.prove(evidence),
-        Opening::Moved => history.moved(evidence),
-        Opening::Confirmed { .. }
-            if history.closed().is_none() && history.unproven(evidence).is_none() =>
-        {
-            let dir = dir.to_path_buf();
-            return Err(OpenError::NotClosed { dir });
-        }
-        Opening::Restored { apart } | Opening::Confirmed { apart } => {
-            let how = match opening {
-                Opening::Confirmed { .. } => HowOpened::Confirmed,
-                _ => HowOpened::Restored,
-            };
-            let reopening = Reopening { apart, by: None };
-            history = reopened(dir, history, (how, reopening))?;
-        }
-    }
-    settled(dir, history)
-}
-
-/// Whether an opening begins a new incarnation.
-fn is_reopened(opening: Opening) -> bool {
-    matches!(
-        opening,
-        Opening::Restored { .. } | Opening::Confirmed { .. }
-    )
-}
-
-fn reopened(
-    dir: &Path,
-    mut history: History,
-    (how, reopening): (HowOpened, Reopening),
-) -> Result<History, OpenError> {
-    let key = reopening.apart.then(|| fresh_key(dir)).transpose()?;
-    if !history.reopen(key, (how, reopening.by)) {
-        let dir = dir.to_path_buf();
-        return Err(OpenError::NoIncarnations { dir });
-    }
-    Ok(history)
-}
-
-/// An open history remembers where its store is.
-fn settled(dir: &Path, mut history: History) -> Result<History, OpenError> {
-    if history.closed().is_none() {
-        history.origin = Origin::of_or_made(dir).map_err(|error| OpenError::io(dir, error))?;
-    }
-    Ok(history)
-}
-
-fn fresh_key(dir: &Path) -> Result<ReceiptKey, OpenError> {
-    let mut random = [0; 32];
-    getrandom::fill(&mut random)
-        .map_err(|error| OpenError::io(dir, std::io::Error::other(error)))?;
-    Ok(ReceiptKey::new(random))
 }
 
 /// The store's usage, or what is wrong with it.
@@ -726,7 +519,7 @@ fn damaged(table: Table, key: &[u8], detail: String) -> StorageError {
 mod tests {
     use super::*;
     use crate::check::{Damage, check};
-    use thorp_model::{Mark, Purpose};
+    use thorp_model::{Mark, Op, Purpose};
 
     fn put(key: &[u8], value: &[u8]) -> Batch {
         let op = Op::Put {

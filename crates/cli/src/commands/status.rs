@@ -314,7 +314,11 @@ fn headline(status: &Status) -> String {
         ..
     } = status;
     let health = if status.health.ok { "well" } else { "NOT WELL" };
-    let up = time(Duration::from_secs(status.uptime_s));
+    let up = match status.uptime_s {
+        // It is whole seconds.
+        seconds @ 0..60 => format!("{seconds} s"),
+        seconds => time(Duration::from_secs(seconds)),
+    };
     format!("{role} {name}: {health}, up {up}, version {version}, village {village}")
 }
 
