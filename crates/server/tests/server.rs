@@ -204,7 +204,7 @@ async fn without_room_commits_are_refused_reads_go_on_and_room_brings_them_back(
     assert_eq!(anna.streams(), 1);
     let (code, text) = get(home.http.unwrap(), "/health").await;
     assert_eq!(code, 503);
-    assert!(text.contains("reads go on"), "{text}");
+    assert!(text.contains("reads and deletes go on"), "{text}");
     let bert = village.member(&home.address, home.home, 2).await;
     assert!(holds(&bert.fetch(first).await, Slot(0), [7; 1800]));
 
@@ -278,7 +278,7 @@ async fn a_commit_caught_without_room_opens_the_home_again_and_is_never_guessed(
     let status = home.control.status().await;
     let opened = status.storage.unwrap().opened;
     assert_eq!(opened.times, 2);
-    assert!(opened.why.unwrap().contains("its limit is"), "why");
+    assert!(opened.why.unwrap().contains("are free below its --limit-bytes"), "why");
     home.control.set_limit(None);
     let (id, outcome) = large.await.unwrap();
     assert_eq!(outcome, Outcome::Refused(Refusal::Unknown), "{id}");

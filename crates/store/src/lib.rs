@@ -69,7 +69,7 @@
 //! - [`Store::reclaim`], which a home calls when it is full, rewrites tables of which a sixteenth was deleted or written
 //!   over, and empties the journals.
 //!
-//! On volumes of 24 to 300 MiB a store holds data of 35 to 41 % of the volume, each time that it is filled (the test
+//! On volumes of 24 to 300 MiB a store holds data of 32 to 41 % of the volume, each time that it is filled (the test
 //! `volumes`).
 //!
 //! # What the engine does with a damaged journal, and what is done about it

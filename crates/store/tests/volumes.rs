@@ -21,6 +21,8 @@ const PAGE_BYTES: usize = 8000;
 const PAGES_PER_COMMIT: u64 = 12;
 /// Commits that wait in the log until they are installed.
 const INSTALLED_AT_ONCE: u64 = 8;
+/// How often a home tries what has to fit.
+const TRIES: usize = 500;
 /// How often it is filled and emptied.
 const ROUNDS: u64 = 3;
 
@@ -136,7 +138,7 @@ impl Home {
         }
     }
 
-    /// What a full home does when something does not fit that has to: it reclaims, and tries again.
+    /// What a full home does when something does not fit that has to: it reclaims, and tries again until it fits.
     fn commit(&mut self, purpose: Purpose, ops: Vec<Op>) {
         self.marks += 1;
         let batch = [Batch {
@@ -144,13 +146,20 @@ impl Home {
             purpose,
             ops,
         }];
-        match self.store.commit(&batch) {
-            Ok(()) => return,
-            Err(StorageError::Full { .. }) if purpose > Purpose::NewData => {}
-            Err(error) => panic!("round {}, commit {}: {error}", self.round, self.commits),
+        for _ in 0..TRIES {
+            match self.store.commit(&batch) {
+                Ok(()) => return,
+                Err(StorageError::Full { .. }) if purpose > Purpose::NewData => {}
+                Err(error) => panic!("round {}, commit {}: {error}", self.round, self.commits),
+            }
+            self.store.reclaim().unwrap();
+            // A compaction of the engine may have to end first.
+            thread::sleep(Duration::from_millis(20));
         }
-        self.store.reclaim().unwrap();
-        self.store.commit(&batch).unwrap();
+        panic!(
+            "round {}, commit {}: it never fits",
+            self.round, self.commits
+        );
     }
 
     fn reclaim(&self) {
