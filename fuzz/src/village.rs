@@ -118,7 +118,7 @@ impl Village {
         });
         village.ask(Request::Call {
             home: HOME,
-            request: CallRequest::Reserve { segment },
+            request: CallRequest::Reserve { segment, pages: 32 },
         });
         village.ask(Request::Fetch(Place { home: HOME, page }));
         village.ask(creation(page));

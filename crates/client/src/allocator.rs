@@ -241,7 +241,9 @@ impl Allocator {
 
     fn reserve(&self, requests: &Arc<Requests>, due: Instant) -> Result<Ahead> {
         let (segment, history) = (self.segment, self.history());
-        let wait = requests.begin_call(self.home, CallRequest::Reserve { segment }, due)?;
+        let pages = lock(&self.pages).wanted();
+        let reserve = CallRequest::Reserve { segment, pages };
+        let wait = requests.begin_call(self.home, reserve, due)?;
         Ok(Ahead { history, wait })
     }
 

@@ -278,7 +278,13 @@ async fn a_commit_caught_without_room_opens_the_home_again_and_is_never_guessed(
     let status = home.control.status().await;
     let opened = status.storage.unwrap().opened;
     assert_eq!(opened.times, 2);
-    assert!(opened.why.unwrap().contains("are free below its --limit-bytes"), "why");
+    assert!(
+        opened
+            .why
+            .unwrap()
+            .contains("are free below its --limit-bytes"),
+        "why"
+    );
     home.control.set_limit(None);
     let (id, outcome) = large.await.unwrap();
     assert_eq!(outcome, Outcome::Refused(Refusal::Unknown), "{id}");

@@ -19,9 +19,15 @@ pub struct SlotAllocator {
     /// Page of an object -> the page where what is near it goes.
     near: HashMap<PageNo, Near>,
     uses: u64,
-    /// How often somebody had to wait for an extent.
+    /// How often somebody had to wait for a whole extent.
     waits: u32,
+    /// The pages of the last grant.
+    granted: u32,
 }
+
+/// How many times as many pages each grant has as the one before it, up to a whole extent: a creator of one object gets
+/// one page, and one of many has to wait only three times more.
+const GRANT_GROWTH: u32 = 4;
 
 /// Extents asked for ahead by a creator that is faster than the round trip.
 const EXTENTS_AHEAD_MAX: usize = 16;
@@ -154,7 +160,16 @@ impl SlotAllocator {
     pub fn grant(&mut self, first: PageNo, pages: u32) {
         let range = first.0..first.0.saturating_add(pages);
         if range.start < range.end {
+            self.granted = pages;
             self.fresh.push_back(range);
+        }
+    }
+
+    /// How many pages the home should grant next.
+    pub fn wanted(&self) -> u32 {
+        match self.granted {
+            0 => 1,
+            granted => granted.saturating_mul(GRANT_GROWTH).min(EXTENT_PAGES),
         }
     }
 
@@ -163,9 +178,11 @@ impl SlotAllocator {
         !self.fresh.is_empty()
     }
 
-    /// Somebody has to wait for the home: twice as much is to be asked ahead from now on.
+    /// Somebody has to wait for the home: twice as much is to be asked ahead from now on, once extents are whole.
     pub fn hurry(&mut self) {
-        self.waits = self.waits.saturating_add(1);
+        if self.wanted() == EXTENT_PAGES {
+            self.waits = self.waits.saturating_add(1);
+        }
     }
 
     /// How many extents should be on their way now: none before the first is begun, nor while enough is there.
@@ -173,7 +190,7 @@ impl SlotAllocator {
         let ahead = 1 << self.waits.saturating_sub(1).min(EXTENTS_AHEAD_MAX.ilog2());
         let left: usize = self.fresh.iter().map(ExactSizeIterator::len).sum();
         let begun = self.current.is_some() || left > 0;
-        if begun && left < ahead * EXTENT_PAGES as usize / 2 {
+        if begun && left < ahead * self.granted.min(EXTENT_PAGES) as usize / 2 {
             ahead
         } else {
             0
@@ -288,14 +305,31 @@ mod tests {
     fn without_space_the_home_is_asked_and_it_is_asked_ahead() {
         let mut pages = SlotAllocator::default();
         assert!(pages.take(None, 10).is_none() && pages.short() == 0);
-        pages.hurry();
         pages.grant(PageNo(1), EXTENT_PAGES);
+        pages.hurry();
         let reserved = (0..EXTENT_PAGES).filter(|_| pages.take(None, 8000).is_some());
         assert_eq!(reserved.count() as u32, EXTENT_PAGES);
         assert!(pages.short() == 1 && !pages.has_fresh());
         (0..9).for_each(|_| pages.hurry());
         assert_eq!(pages.short(), EXTENTS_AHEAD_MAX);
         assert!(pages.take(None, 8000).is_none());
+    }
+
+    #[test]
+    fn a_creator_gets_more_pages_with_each_grant() {
+        let mut pages = SlotAllocator::default();
+        let mut next = 1;
+        for wanted in [1, 4, 16, EXTENT_PAGES, EXTENT_PAGES] {
+            assert_eq!(pages.wanted(), wanted);
+            pages.hurry();
+            pages.grant(PageNo(next), wanted);
+            next += wanted;
+        }
+        assert_eq!(pages.waits, 2, "of whole extents");
+        // With the first page nothing more is asked for before it is full.
+        let mut pages = SlotAllocator::default();
+        pages.grant(PageNo(1), 1);
+        assert!(pages.take(None, 10).is_some() && pages.short() == 0);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use thorp_model::limits::EXTENT_PAGES;
 use thorp_model::{
     Blob, CallError, CallRequest, CallResponse, CommitId, Content, Generation, HomeId, Image,
     NewValue, Note, Outbox, Outcome, PageId, PageWrites, Part, Place, Position, Publish, RequestId,
@@ -162,7 +163,13 @@ impl MemberNode {
 
     /// The first of the pages that the home reserves for it.
     pub async fn fresh_page(&self, segment: SegmentId) -> PageId {
-        match self.call(CallRequest::Reserve { segment }).await {
+        match self
+            .call(CallRequest::Reserve {
+                segment,
+                pages: EXTENT_PAGES,
+            })
+            .await
+        {
             Ok(CallResponse::Extent { first, .. }) => PageId {
                 segment,
                 page: first,

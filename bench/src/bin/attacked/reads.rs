@@ -3,6 +3,7 @@
 use crate::stream::Stream;
 use std::time::Duration;
 use thorp_bench::Result;
+use thorp_model::limits::EXTENT_PAGES;
 use thorp_model::{
     CallRequest, CallResponse, CommitId, CommitRequest, Down, Message, PageId, PageNo, Part,
     Position, Registration, SegmentId, Slot, SlotSet, Stamp, Up, message,
@@ -87,9 +88,10 @@ impl Reader {
         };
         let mut last = 0;
         for _ in 0..RESERVATIONS {
-            if let CallResponse::Extent { first, pages } =
-                self.call(CallRequest::Reserve { segment })?
-            {
+            if let CallResponse::Extent { first, pages } = self.call(CallRequest::Reserve {
+                segment,
+                pages: EXTENT_PAGES,
+            })? {
                 last = first.0 + pages;
             }
         }

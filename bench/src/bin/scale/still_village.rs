@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use thorp_bench::Result;
+use thorp_model::limits::EXTENT_PAGES;
 use thorp_model::records::{decode_page, page_key};
 use thorp_model::{
     Action, CallRequest, CallResponse, Direction, EdgeId, Engine, Event, Generation, HomeId,
@@ -383,7 +384,13 @@ impl StillVillage {
     pub(crate) fn fresh(&mut self) -> Result<PageId> {
         if self.given.is_empty() {
             let segment = self.segment;
-            match self.call(self.ends().0, CallRequest::Reserve { segment })? {
+            match self.call(
+                self.ends().0,
+                CallRequest::Reserve {
+                    segment,
+                    pages: EXTENT_PAGES,
+                },
+            )? {
                 CallResponse::Extent { first, pages } => {
                     self.given.extend(first.0..first.0 + pages);
                 }

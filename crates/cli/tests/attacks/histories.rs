@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
-use thorp_model::limits::{CLAIMS_MAX, OVERFLOW_CHUNK_BYTES};
+use thorp_model::limits::{CLAIMS_MAX, EXTENT_PAGES, OVERFLOW_CHUNK_BYTES};
 use thorp_model::{
     Blob, CallId, CallRequest, CallResponse, Claim, Down, Epoch, HomeId, Mark, MemberId, Message,
     Position, Receipt, Up, Verdict, message,
@@ -197,7 +197,10 @@ fn receipts_that_were_kept_over_crashes_close_no_home() {
                 index: 0,
                 chunks: vec![chunk(), chunk()],
             });
-            member.call(CallRequest::Reserve { segment: made.id });
+            member.call(CallRequest::Reserve {
+                segment: made.id,
+                pages: EXTENT_PAGES,
+            });
             if number % 3 != 0 {
                 member.call(CallRequest::Unstage {
                     registration,

@@ -80,7 +80,10 @@ fn what_one_member_reads_leaves_others_most_turns() {
     let segment = open(&mut mallory.intruder, "m");
     let mut last = 0;
     for _ in 0..EXTENTS {
-        match mallory.intruder.call(CallRequest::Reserve { segment }) {
+        match mallory.intruder.call(CallRequest::Reserve {
+            segment,
+            pages: u32::MAX,
+        }) {
             Down::CallResult(message::CallResult {
                 result: Ok(CallResponse::Extent { first, pages }),
                 ..

@@ -1,4 +1,4 @@
-//! Files that commands read and write (20 to 22).
+//! Files that commands read and write (20 to 22), and pages that they take (24).
 
 use super::Edges;
 use std::fs::{self, File};
@@ -137,4 +137,19 @@ fn edge_22_swapped_arguments_are_wrong_usage() {
         "is not a name",
         &["ifc", "export", &file, "thorp://alps/house"],
     );
+}
+
+/// 24: each command was granted 32 pages, and kept them.
+#[test]
+fn edge_24_forty_objects_of_forty_commands_take_forty_pages() {
+    let edges = Edges::new();
+    for number in 0..40 {
+        edges.out(&["put", "thorp://alps/many", "--text", &number.to_string()]);
+    }
+    let told = edges.out(&["ls", "thorp://alps/", "--json"]);
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    let many = told["segments"].as_array().unwrap().iter();
+    let mut many = many.filter(|segment| segment["name"] == "thorp://alps/many");
+    // And the segment's own page.
+    assert_eq!(many.next().unwrap()["pages"], 41);
 }

@@ -54,6 +54,8 @@ pub enum CallRequest {
     Reserve {
         /// The segment that gets them.
         segment: SegmentId,
+        /// How many are wanted; the home grants one at least, and [`EXTENT_PAGES`](crate::limits::EXTENT_PAGES) at most.
+        pages: u32,
     },
     /// Overflow pages of a large value, ahead of its commit (foundation 3).
     Stage {

@@ -33,7 +33,10 @@ pub(crate) fn requests() -> Vec<CallRequest> {
             after: String::from("shop/a"),
         },
         CallRequest::Remove { segment: SEGMENT },
-        CallRequest::Reserve { segment: SEGMENT },
+        CallRequest::Reserve {
+            segment: SEGMENT,
+            pages: 4,
+        },
         CallRequest::Stage {
             segment: SEGMENT,
             registration: REGISTRATION,

@@ -134,7 +134,7 @@ impl Calls<'_> {
                 Ok(CallResponse::Segments { segments, more })
             }
             CallRequest::Remove { segment } => self.remove_segment(now, who, segment, outbox),
-            CallRequest::Reserve { segment } => self.reserve(who, segment, outbox),
+            CallRequest::Reserve { segment, pages } => self.reserve(who, (segment, pages), outbox),
             CallRequest::Stage {
                 segment,
                 registration,
@@ -549,16 +549,22 @@ impl Calls<'_> {
         Ok(CallResponse::Removed)
     }
 
-    fn reserve(&mut self, who: Principal, segment: SegmentId, outbox: &mut Outbox) -> Called {
+    fn reserve(
+        &mut self,
+        who: Principal,
+        (segment, wanted): (SegmentId, u32),
+        outbox: &mut Outbox,
+    ) -> Called {
         self.check(who, segment, Right::Write)?;
         self.writable()?;
-        let numbers = (Numbers::Granted, EXTENT_PAGES);
+        let wanted = wanted.clamp(1, EXTENT_PAGES);
+        let numbers = (Numbers::Granted, wanted);
         let judged = self.tables.check_numbers((who.name, segment), numbers);
         judged.map_err(|share| limited(share, outbox))?;
         let (first, pages) = self
             .tables
             .segments
-            .grant(segment)
+            .grant(segment, wanted)
             .ok_or(CallError::TooMany)?;
         let mut ops: Vec<Op> = self.tables.segments.put(segment).into_iter().collect();
         let used = (who.name, segment);

@@ -4,7 +4,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Bound;
-use thorp_model::limits::{EXTENT_PAGES, SEGMENT_PATH_BYTES_MAX};
+use thorp_model::limits::SEGMENT_PATH_BYTES_MAX;
 use thorp_model::records::SegmentRecord;
 use thorp_model::{Op, Overflow, PageId, PageNo, Part, SegmentId, SegmentInfo, Table, records};
 
@@ -113,14 +113,14 @@ impl Segments {
     }
 
     /// Grants fresh pages (foundation 2).
-    pub(super) fn grant(&mut self, id: SegmentId) -> Option<(PageNo, u32)> {
+    pub(super) fn grant(&mut self, id: SegmentId, pages: u32) -> Option<(PageNo, u32)> {
         let record = self.by_id.get_mut(&id).filter(|record| !record.removing)?;
         let first = record.granted;
-        if first.0 + EXTENT_PAGES >= PageNo::OVERFLOW_FIRST.0 {
+        if first.0 + pages >= PageNo::OVERFLOW_FIRST.0 {
             return None;
         }
-        record.granted = PageNo(first.0 + EXTENT_PAGES);
-        Some((first, EXTENT_PAGES))
+        record.granted = PageNo(first.0 + pages);
+        Some((first, pages))
     }
 
     /// Gives overflow pages, never given before: 2^31 of them in the life of a segment.

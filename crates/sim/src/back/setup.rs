@@ -8,6 +8,7 @@ use crate::failure::{Checked, Failure};
 use crate::node::Machine;
 use crate::time::NodeNo;
 use std::collections::BTreeMap;
+use thorp_model::limits::EXTENT_PAGES;
 use thorp_model::{
     Action, CallId, CallRequest, CommitId, CommitRequest, Direction, EdgeId, Event, HomeId,
     Message, NewValue, NodeKind, Outbox, PageId, PageWrites, Part, Peer, Position, Registration,
@@ -37,6 +38,7 @@ pub(super) fn found(world: &mut World, no: NodeNo, home: HomeId) -> Checked {
         },
         CallRequest::Reserve {
             segment: SegmentId(SEGMENT),
+            pages: EXTENT_PAGES,
         },
     ];
     for (number, request) in (1..).zip(requests) {

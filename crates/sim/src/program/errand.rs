@@ -6,7 +6,7 @@ use crate::checks::watches::Watches;
 use super::session::{Context, Phase, Session, Wish};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use thorp_model::limits::OVERFLOW_CHUNK_BYTES;
+use thorp_model::limits::{EXTENT_PAGES, OVERFLOW_CHUNK_BYTES};
 use thorp_model::{
     Blob, CallError, CallRequest, CallResponse, Overflow, PageId, PageNo, Place, SegmentId,
 };
@@ -136,7 +136,10 @@ impl Session {
                 open(PASSING[self.prng.index(PASSING.len())])
             }
             Errand::Remove(segment) => CallRequest::Remove { segment: *segment },
-            Errand::Reserve(segment) => CallRequest::Reserve { segment: *segment },
+            Errand::Reserve(segment) => CallRequest::Reserve {
+                segment: *segment,
+                pages: EXTENT_PAGES,
+            },
             Errand::Register => CallRequest::Register(None),
             Errand::Stage => match self.next_piece() {
                 Some(request) => request,

@@ -47,7 +47,7 @@ use super::program::{How, Waiting};
 use super::village::Village;
 use super::{forging, founding, names, query, rights};
 use std::collections::BTreeMap;
-use thorp_model::limits::{OVERFLOW_CHUNK_BYTES, STAGE_PAGES_MAX};
+use thorp_model::limits::{EXTENT_PAGES, OVERFLOW_CHUNK_BYTES, STAGE_PAGES_MAX};
 use thorp_model::{
     Attempt, CallId, CallRequest, CommitId, CommitRequest, Decision, Generation, HomeId,
     Incarnation, JointQuestion, Lack, Message, NewValue, ObjectId, PageId, PageWrites, Part,
@@ -449,6 +449,7 @@ impl Teller {
             },
             "reserves" => CallRequest::Reserve {
                 segment: names::segment_id(what).expect("a segment"),
+                pages: EXTENT_PAGES,
             },
             "stages" => return self.stage(name, what),
             "asks" if what == "for the history" => CallRequest::History,

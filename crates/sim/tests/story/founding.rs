@@ -7,6 +7,7 @@ use super::names::{self, Homes};
 use super::node::{Machine, Node, WALL_MS_FIRST};
 use super::village::Village;
 use std::collections::BTreeMap;
+use thorp_model::limits::EXTENT_PAGES;
 use thorp_model::{
     Action, CallId, CallRequest, CommitId, CommitRequest, Direction, EdgeId, Event, HomeId,
     MemberId, Message, NewValue, NodeKind, Now, Outbox, PageId, PageWrites, Part, Peer, Position,
@@ -138,6 +139,7 @@ fn make_objects(village: &mut Village, home: &str, objects: &str) {
     }
     founder.call(CallRequest::Reserve {
         segment: SegmentId(id.0),
+        pages: EXTENT_PAGES,
     });
     founder.commit(objects);
     founder.tell(Event::Disconnected { edge: FOUNDER_EDGE });

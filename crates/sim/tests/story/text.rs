@@ -323,7 +323,9 @@ impl Pen<'_> {
             }
             CallRequest::List { prefix, after } => format!("list \"{prefix}\" after \"{after}\""),
             CallRequest::Remove { segment } => format!("remove segment {segment}"),
-            CallRequest::Reserve { segment } => format!("reserve in {}", names::segment(*segment)),
+            CallRequest::Reserve { segment, .. } => {
+                format!("reserve in {}", names::segment(*segment))
+            }
             CallRequest::Stage {
                 token,
                 bytes,

@@ -104,7 +104,10 @@ fn the_absence_of_pages_is_weighed_and_given_up() {
     create_one(&mut world, page(2));
     for _ in 0..10 {
         world
-            .called(CallRequest::Reserve { segment: SEGMENT })
+            .called(CallRequest::Reserve {
+                segment: SEGMENT,
+                pages: EXTENT_PAGES,
+            })
             .expect("pages");
     }
     let reads = (3..10 * EXTENT_PAGES).map(|number| (page(number), all()));
@@ -184,7 +187,10 @@ fn a_small_request_with_large_effects_is_too_large() {
     let mut world = World::new(|config| config.mob_bytes_high = 1 << 30);
     for _ in 0..=200 * 16 / EXTENT_PAGES / 10 {
         world
-            .called(CallRequest::Reserve { segment: SEGMENT })
+            .called(CallRequest::Reserve {
+                segment: SEGMENT,
+                pages: EXTENT_PAGES,
+            })
             .expect("pages");
     }
     let pages = 1..=21;
@@ -269,7 +275,10 @@ fn long_answers_are_weighed_and_then_calls_are_told_busy() {
             .expect("a segment");
     }
     // Something that is not durable yet, for the answers to wait for.
-    world.call(CallRequest::Reserve { segment: SEGMENT });
+    world.call(CallRequest::Reserve {
+        segment: SEGMENT,
+        pages: EXTENT_PAGES,
+    });
     let list = || CallRequest::List {
         prefix: String::new(),
         after: String::new(),
@@ -298,7 +307,10 @@ fn the_mob_stays_bounded_when_installation_falls_behind() {
     let mut world = World::new(|config| config.mob_bytes_high = high);
     for _ in 0..8 {
         world
-            .called(CallRequest::Reserve { segment: SEGMENT })
+            .called(CallRequest::Reserve {
+                segment: SEGMENT,
+                pages: EXTENT_PAGES,
+            })
             .expect("pages");
     }
     for number in 1..250 {
@@ -380,7 +392,10 @@ fn an_installation_that_has_fallen_behind_takes_more_pages_at_a_time() {
     let mut world = World::new(|config| config.mob_bytes_high = 4_000);
     for _ in 0..8 {
         world
-            .called(CallRequest::Reserve { segment: SEGMENT })
+            .called(CallRequest::Reserve {
+                segment: SEGMENT,
+                pages: EXTENT_PAGES,
+            })
             .expect("pages");
     }
     let mut number = 0;

@@ -6,6 +6,7 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use thorp_model::limits::EXTENT_PAGES;
 use thorp_model::records::{decode_page, page_key};
 use thorp_model::{
     Action, Attempt, Batch, Blob, CallError, CallId, CallRequest, CallResponse, Certified,
@@ -128,7 +129,10 @@ impl World {
             .expect("a segment");
         let segment = SegmentId(1);
         world
-            .called(CallRequest::Reserve { segment })
+            .called(CallRequest::Reserve {
+                segment,
+                pages: EXTENT_PAGES,
+            })
             .expect("pages");
         world
     }
