@@ -2,7 +2,7 @@
 
 use crate::alike::{first_missing, stable};
 use crate::markdown::Block;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -16,9 +16,23 @@ pub(crate) struct Reader {
     dir: TempDir,
     /// The address that stands for 127.0.0.1.
     here: String,
-    terminals: BTreeMap<String, Process>,
+    terminals: BTreeMap<String, Terminal>,
     /// What the last block printed, if a `text` block may follow.
     printed: Option<String>,
+}
+
+/// A terminal in which a command goes on.
+struct Terminal {
+    process: Process,
+    /// What was printed until the command was ready, and was looked for by no block yet.
+    unread: VecDeque<String>,
+}
+
+impl Terminal {
+    fn line(&mut self) -> String {
+        let unread = self.unread.pop_front();
+        unread.unwrap_or_else(|| self.process.line())
+    }
 }
 
 impl Reader {
@@ -89,32 +103,40 @@ impl Reader {
         command.args(["-e", "-c", &format!("exec 2>&1\n{before}\nexec {last}")]);
         let process = Process::start(command);
         println!("{}", self.place(block));
-        let mut printed = String::new();
+        let mut lines = VecDeque::new();
         loop {
             let line = process.line();
             println!("{line}");
-            printed += &line;
-            printed.push('\n');
-            if READY.iter().any(|ready| line.starts_with(ready)) {
+            let is_ready = READY.iter().any(|ready| line.starts_with(ready));
+            lines.push_back(line);
+            if is_ready {
                 break;
             }
         }
-        self.terminals.insert(terminal.to_owned(), process);
+        let printed = Vec::from_iter(lines.iter().cloned()).join("\n");
+        let unread = lines;
+        let started = Terminal { process, unread };
+        self.terminals.insert(terminal.to_owned(), started);
         printed
     }
 
     /// As Ctrl-C does: a node ends in order.
     fn stop(&mut self, terminal: &str) {
-        if let Some(process) = self.terminals.remove(terminal) {
+        if let Some(Terminal { process, .. }) = self.terminals.remove(terminal) {
             assert_eq!(process.terminate(), 0, "{}: terminal {terminal}", self.page);
         }
     }
 
-    fn wait_for(&self, terminal: &str, block: &Block) {
-        let process = self.terminals.get(terminal).unwrap();
-        for line in block.text.lines() {
-            println!("{}: waits for: {line}", self.place(block));
-            while stable(&self.shown(&process.line())) != stable(line) {}
+    fn wait_for(&mut self, terminal: &str, block: &Block) {
+        for shown in block.text.lines() {
+            println!("{}waits for: {shown}", self.place(block));
+            loop {
+                let line = self.terminals.get_mut(terminal).unwrap().line();
+                println!("{line}");
+                if stable(&self.shown(&line)) == stable(shown) {
+                    break;
+                }
+            }
         }
     }
 
@@ -192,7 +214,7 @@ impl Reader {
 const LOOPBACK: &str = "127.0.0.1";
 
 /// What a command prints when it has started that goes on.
-const READY: [&str; 2] = ["ready", "watching "];
+const READY: [&str; 3] = ["ready", "watching ", "{\"watching\""];
 
 /// Seconds for one block. A page may build a program.
 const LONGEST: &str = "900";
