@@ -49,7 +49,10 @@ pages! {
     exit_codes_and_json: "exit-codes-and-json.md",
     changing_types: "changing-types.md",
     backup: "how-to/backup.md",
+    certificates: "how-to/certificates.md",
     full_disk: "how-to/full-disk.md",
+    moving_a_home: "how-to/moving-a-home.md",
+    second_site: "how-to/second-site.md",
 }
 
 #[test]
