@@ -12,7 +12,7 @@
 //! | `text` after `sh` | finds its lines, in order, in what was printed there |
 //! | `text terminal=3` | waits for its lines in terminal 3 |
 //! | `text example` | does not compare it |
-//! | `rust file=PATH` | writes the file |
+//! | `rust program=DIR` | puts it into the main file of the package there |
 //!
 //! A page says 127.0.0.1. The test puts an address of this machine in its place that no other page has, so all pages
 //! may use the usual ports.
@@ -25,6 +25,7 @@
 mod alike;
 #[path = "../common/mod.rs"]
 mod common;
+mod limits;
 mod markdown;
 mod reader;
 

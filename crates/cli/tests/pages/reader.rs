@@ -154,8 +154,9 @@ impl Reader {
     }
 
     fn write(&self, block: &Block) {
-        if let Some(file) = block.mark("file") {
-            fs::write(self.work().join(file), &block.text).unwrap();
+        if let Some(package) = block.mark("program") {
+            let file = self.work().join(package).join("src/main.rs");
+            fs::write(file, &block.text).unwrap();
         }
     }
 
