@@ -47,6 +47,7 @@ macro_rules! pages {
 
 pages! {
     tutorial: "tutorial.md",
+    using: "using.md",
     exit_codes_and_json: "exit-codes-and-json.md",
     changing_types: "changing-types.md",
     backup: "how-to/backup.md",
