@@ -194,4 +194,90 @@ mod tests {
         assert_eq!(of(ErrorKind::NoRight), 8);
         assert_eq!(of(ErrorKind::HomeWentBack), 9);
     }
+
+    /// The variants of an enum, as its source declares them.
+    fn declared(name: &str) -> Vec<&'static str> {
+        let source = include_str!("../../client/src/error.rs");
+        let (_, body) = source.split_once(&format!("pub enum {name} {{\n")).unwrap();
+        let (body, _) = body.split_once("\n}\n").unwrap();
+        let lines = body.lines().filter_map(|line| line.strip_prefix("    "));
+        let variants = lines.filter(|line| line.starts_with(|c: char| c.is_ascii_uppercase()));
+        let word = |line: &'static str| line.split(|c: char| !c.is_alphanumeric()).next();
+        variants.filter_map(word).collect()
+    }
+
+    /// The rows of a table of `docs/errors.md`: the first cell without its backticks, and the last one.
+    fn rows(head: &str) -> Vec<(&'static str, &'static str)> {
+        let page = include_str!("../../../docs/errors.md");
+        let (_, table) = page.split_once(&format!("| `{head}` |")).unwrap();
+        let rows = table.lines().skip(2).take_while(|line| !line.is_empty());
+        let cells = rows.map(|row| row.trim_matches('|').split('|'));
+        let ends = cells.map(|mut cells| (cells.next().unwrap(), cells.next_back().unwrap()));
+        ends.map(|(name, code)| (name.trim().trim_matches('`'), code.trim()))
+            .collect()
+    }
+
+    fn kinds() -> Vec<ErrorKind> {
+        let retry_after = std::time::Duration::ZERO;
+        let commit = "00000000000000000000000000000001:1".parse().unwrap();
+        vec![
+            ErrorKind::Conflict,
+            ErrorKind::Busy { retry_after },
+            ErrorKind::Full,
+            ErrorKind::HomeUnreachable,
+            ErrorKind::OutcomeUnknown(commit),
+            ErrorKind::OutcomeLost,
+            ErrorKind::HomeWentBack,
+            ErrorKind::Gone,
+            ErrorKind::NotFound,
+            ErrorKind::AlreadyExists,
+            ErrorKind::TooLarge,
+            ErrorKind::BadName,
+            ErrorKind::Invalid,
+            ErrorKind::NoRight,
+            ErrorKind::Closed,
+            ErrorKind::DataDamaged,
+            ErrorKind::Aborted,
+        ]
+    }
+
+    #[test]
+    fn the_page_of_errors_has_each_kind_with_its_exit_code() {
+        let of = |kind: ErrorKind| {
+            let shown = format!("{kind:?}");
+            let name = shown.split(|c: char| !c.is_alphanumeric()).next();
+            (name.unwrap().to_owned(), (Code::of(kind) as u8).to_string())
+        };
+        let kinds: Vec<_> = kinds().into_iter().map(of).collect();
+        let names: Vec<&str> = kinds.iter().map(|(name, _)| &**name).collect();
+        assert_eq!(names, declared("ErrorKind"));
+        let rows = rows("ErrorKind");
+        let kinds: Vec<_> = kinds
+            .iter()
+            .map(|(name, code)| (&**name, &**code))
+            .collect();
+        assert_eq!(rows, kinds);
+    }
+
+    #[test]
+    fn the_page_of_errors_has_each_way_not_to_join() {
+        let rows = rows("JoinError");
+        let names: Vec<&str> = rows.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, declared("JoinError"));
+        for error in [
+            JoinError::Address(String::new()),
+            JoinError::Unreachable(String::new()),
+            JoinError::Limit(String::new()),
+            JoinError::System(std::io::Error::other("")),
+        ] {
+            let name = match &error {
+                JoinError::Address(_) => "Address",
+                JoinError::Unreachable(_) => "Unreachable",
+                JoinError::Limit(_) => "Limit",
+                _ => "System",
+            };
+            let code = (Failure::from(error).code as u8).to_string();
+            assert!(rows.contains(&(name, &*code)), "{name}: {code}");
+        }
+    }
 }

@@ -69,8 +69,40 @@
 //!   do not run the transaction again before that.
 //! - [`Aborted`](ErrorKind::Aborted): the program gave up with [`Error::aborted`]. The transaction has no effect.
 //!
-//! A dropped transaction has no effect. A commit that was sent goes on when its future or its `Pending` is dropped.
+//! A dropped transaction has no effect. A commit that was sent goes on when its future or its `Pending` is dropped:
+//! [below](#cancellation).
 //! `docs/unreachable.md` lists what each call does while a home is unreachable.
+//!
+//! # Cancellation
+//!
+//! A future of this crate may be dropped before it is ready, for example by a `select!` or a timeout. The member stays
+//! as it is, and so do all its other calls. What was sent to a home is not called back.
+//!
+//! | dropped future | what happens |
+//! |---|---|
+//! | [`Member::join_async`] | the member leaves again |
+//! | [`Member::open_async`], [`list_async`](Member::list_async), [`format_async`](Member::format_async), [`parse_async`](Member::parse_async), [`home_names_async`](Member::home_names_async), [`doubts_async`](Member::doubts_async), [`lost_parts_async`](Member::lost_parts_async), [`history_async`](Member::history_async) | nothing: they only read |
+//! | [`Member::create_async`], [`open_or_create_async`](Member::open_or_create_async), [`remove_async`](Member::remove_async) | the home may still make or remove the segment |
+//! | [`Member::settle_doubt_async`], [`confirm_async`](Member::confirm_async) | the home may still do it: ask with `doubts` or `history` |
+//! | [`Member::outcome_async`] | nothing: ask again |
+//! | [`Member::transact_async`], [`transact_with_async`](Member::transact_with_async), [`Segment::set_root_async`] | the commit happens if it was sent, and else nothing |
+//! | [`Transaction::commit_async`] | the same |
+//! | [`Transaction::commit_early_async`], [`Member::transact_early_async`] | the same |
+//! | [`Pending::wait_async`] | the commit goes on; [`Member::outcome`] gives its outcome for [`Pending::id`] |
+//! | [`Transaction::read_async`], [`read_at_async`](Transaction::read_at_async), [`get_async`](Transaction::get_async), [`size_async`](Transaction::size_async), [`exists_async`](Transaction::exists_async), [`object_at_async`](Transaction::object_at_async), [`root_async`](Transaction::root_async), [`roots_async`](Transaction::roots_async), [`rights_async`](Transaction::rights_async), [`Segment::root_async`] | nothing: the transaction goes on. The page may still come into the cache |
+//! | [`Transaction::scan_async`], [`scan_references_async`](Transaction::scan_references_async) | the same; the closure has seen some of the objects |
+//! | [`Transaction::create_async`], [`create_near_async`](Transaction::create_near_async), [`create_typed_async`](Transaction::create_typed_async), [`create_typed_near_async`](Transaction::create_typed_near_async), [`patch_async`](Transaction::patch_async), [`set_root_async`](Transaction::set_root_async), [`set_rights_async`](Transaction::set_rights_async) | the transaction goes on without that change |
+//! | [`Segment::watch_async`] | the watch ends |
+//! | [`Watch::next_async`] | nothing is missed: the next call gives the changes, or that some were [lost](Changed::lost) |
+//! | of [`TreeMap`](collections::TreeMap): `get_async`, `contains_async`, `first_async`, `last_async`, `range_async`, `scan_async`, `scan_down_async`, `len_async`, `is_empty_async` | nothing: they only read |
+//! | of [`TreeMap`](collections::TreeMap): `create_async`, `insert_async`, `remove_async` | the map is as before. The transaction may hold new objects to which nothing refers |
+//! | of [`TreeMap`](collections::TreeMap): `clear_async` | the transaction may have deleted a part of the map: drop the transaction, too |
+//!
+//! Only an [`OutcomeUnknown`](ErrorKind::OutcomeUnknown) and a [`Pending`] name the commit for [`Member::outcome`]. A
+//! program that drops the future of a commit does not get its id. If it has to know the outcome, it takes one of these:
+//! [`Session::commit_timeout`] or [`Session::deadline`] instead of a timeout of its own, or
+//! [`Transaction::commit_early_async`] and the id of the `Pending`. A blocking call cannot be cancelled; its session
+//! limits it.
 //!
 //! # Limits
 //!
@@ -80,7 +112,8 @@
 //! beside large objects ([`COMMIT_BYTES_MAX`](thorp_model::limits::COMMIT_BYTES_MAX)). [`EARLY_PER_HOME_MAX`] early
 //! commits may wait for their outcome at each home. A member watches at most 256 segments, and it caches 256 MiB of
 //! pages if [`JoinConfig::cache_bytes`] sets nothing else. What is too large fails as
-//! [`TooLarge`](ErrorKind::TooLarge).
+//! [`TooLarge`](ErrorKind::TooLarge). `docs/limits.md` has all limits that a program meets, `docs/errors.md` each kind
+//! of error.
 //!
 //! # Where to read on
 //!

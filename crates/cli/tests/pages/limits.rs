@@ -1,0 +1,277 @@
+//! `docs/limits.md` has the values that the code has.
+
+use super::docs;
+use std::fs;
+use std::time::Duration;
+use thorp_client::collections::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
+use thorp_client::{
+    ATTEMPTS_MAX, COMMIT_TIMEOUT, EARLY_PER_HOME_MAX, FETCH_TIMEOUT, JOIN_TIMEOUT, LEAVE_TIMEOUT,
+    MAX_STALENESS, NodeRole, ROOT_NAME_BYTES_MAX,
+};
+use thorp_model::limits as model;
+use thorp_net::{ADDRESSES_MAX, CertificateAuthority, Grant, HANDSHAKES_MAX, SILENT_CALLERS_MAX};
+use thorp_server::{Bytes, HomeConfigFile, SiteConfigFile};
+
+#[test]
+fn the_page_of_limits_has_the_values_of_the_code() {
+    let page = fs::read_to_string(docs().join("limits.md")).unwrap();
+    let rows = page.lines().filter_map(row).collect::<Vec<_>>();
+    let mut expected = Vec::new();
+    expected.extend(of_data());
+    expected.extend(of_time());
+    expected.extend(of_nodes());
+    expected.extend(of_a_name());
+    expected.extend(of_certificates());
+    let expected: Vec<_> = expected.iter().map(|(name, of)| (*name, &**of)).collect();
+    assert_eq!(rows, expected);
+}
+
+/// Name and value of a row, but of no head.
+fn row(line: &str) -> Option<(&str, &str)> {
+    let mut cells = line.strip_prefix("| ")?.split(" | ");
+    let row = (cells.next()?, cells.next()?);
+    (row != ("limit", "value")).then_some(row)
+}
+
+type Rows = Vec<(&'static str, String)>;
+
+fn of_data() -> Rows {
+    vec![
+        ("path of a segment", bytes(model::SEGMENT_PATH_BYTES_MAX)),
+        ("name of a root", bytes(ROOT_NAME_BYTES_MAX)),
+        ("name of a node", bytes(model::HOME_NAME_BYTES_MAX)),
+        // `thorp_net` has it to itself. Another test reads it.
+        ("part of a node's name between full stops", bytes(LABEL)),
+        ("bytes of an object", bytes(model::OBJECT_BYTES_MAX)),
+        (
+            "bytes of an object on a page with others",
+            bytes(model::INLINE_VALUE_BYTES_MAX),
+        ),
+        ("key of a `TreeMap`, encoded", bytes(KEY_BYTES_MAX)),
+        ("value of a `TreeMap`, encoded", bytes(VALUE_BYTES_MAX)),
+        ("rights list of a segment", bytes(model::RIGHTS_BYTES_MAX)),
+        ("groups in a rights list", count(model::GROUPS_PER_LIST_MAX)),
+        (
+            "reads and writes of a transaction, at all its homes",
+            bytes(model::COMMIT_BYTES_MAX),
+        ),
+        (
+            "pages that it changes at a home",
+            count(model::COMMIT_PAGES_MAX),
+        ),
+        (
+            "values above 8,160 B that it writes at a home",
+            count(model::STAGED_PER_MEMBER_MAX),
+        ),
+        ("homes that it touches", count(model::PARTICIPANTS_MAX)),
+        (
+            "commits of a program that wait for their outcome",
+            count(model::COMMITS_IN_FLIGHT_MAX),
+        ),
+        ("of these early ones to one home", count(EARLY_PER_HOME_MAX)),
+        ("runs of a transaction by `transact`", count(ATTEMPTS_MAX)),
+        (
+            "outcomes that a home remembers of a program",
+            count(home().limits.outcomes_per_member),
+        ),
+        (
+            "programs whose outcomes a home remembers",
+            count(home().limits.registrations_max),
+        ),
+        (
+            "silence until staged large values are forgotten",
+            format!("{} h", model::STAGED_SILENT_MS_MAX / 3_600_000),
+        ),
+    ]
+}
+
+fn of_time() -> Rows {
+    let link = home().link;
+    let silence = link.alive_ms * u64::from(link.alive_missed_max);
+    vec![
+        ("a command, from joining to its end", timeout_of_commands()),
+        ("joining", seconds(JOIN_TIMEOUT)),
+        (
+            "waiting for a page or for pages to create in",
+            seconds(FETCH_TIMEOUT),
+        ),
+        (
+            "waiting for the outcome of a commit",
+            seconds(COMMIT_TIMEOUT),
+        ),
+        (
+            "age of cached pages that are read while a home is silent",
+            seconds(MAX_STALENESS),
+        ),
+        ("leaving, while outcomes are open", seconds(LEAVE_TIMEOUT)),
+        (
+            "silence of a neighbour",
+            seconds(Duration::from_millis(silence)),
+        ),
+    ]
+}
+
+fn of_nodes() -> Rows {
+    let (home, site) = (home(), SiteConfigFile::default());
+    assert!(home.store.limit.is_none());
+    assert_eq!(home.link.handshakes_max, HANDSHAKES_MAX);
+    assert_eq!(home.link.silent_callers_max, SILENT_CALLERS_MAX);
+    vec![
+        // The configuration that a home prints explains it.
+        ("least volume of a new home", least_volume()),
+        ("bytes in the store", "none".to_owned()),
+        ("segments of a home", count(model::SEGMENTS_MAX)),
+        (
+            "segments made in one incarnation",
+            count(model::SEGMENT_IDS_MAX),
+        ),
+        (
+            "pages of a segment for objects",
+            count(thorp_model::PageNo::OVERFLOW_FIRST.0),
+        ),
+        ("incarnations of a home", count(model::INCARNATIONS_MAX)),
+        (
+            "other homes that a home names",
+            count(model::OTHER_HOMES_MAX),
+        ),
+        ("members and sites below a node", count(model::CHILDREN_MAX)),
+        ("connections of a node", count(home.link.edges_max)),
+        ("callers in their handshake", count(HANDSHAKES_MAX)),
+        ("callers that have sent nothing", count(SILENT_CALLERS_MAX)),
+        ("addresses of one site or home", count(ADDRESSES_MAX)),
+        (
+            "watched segments of a program",
+            count(model::WATCHES_PER_CHILD_MAX),
+        ),
+        ("page cache of a program", bytes(model::MEMBER_CACHE_BYTES)),
+        ("page cache of a site", site.limits.cache.to_string()),
+    ]
+}
+
+fn of_a_name() -> Rows {
+    let shares = home().shares;
+    vec![
+        ("segments that it made", count(shares.segments_max)),
+        ("page numbers of a segment", count(shares.page_numbers_max)),
+        (
+            "its part of its own pages and the free space of the store",
+            format!("{} %", shares.store_percent_max),
+        ),
+        ("commits under way", count(shares.commits_max)),
+        ("calls under way", count(shares.calls_max)),
+        ("pages that it waits for", count(shares.fetches_max)),
+    ]
+}
+
+fn of_certificates() -> Rows {
+    let [invite, issue] = [&["invite"][..], &["ca", "issue"]].map(help);
+    assert!(invite.contains("[default: 24]"), "{invite}");
+    assert!(issue.contains("30 for members and operators, 365 for sites and homes"));
+    let refused = |arguments: &[&str]| crate::common::thorp().run(arguments).code == 2;
+    assert!(refused(&["invite", "anna", "--hours=721"]));
+    assert!(refused(&[
+        "ca",
+        "issue",
+        "--name=anna",
+        "--out=x",
+        "--days=3654"
+    ]));
+    vec![
+        (
+            "life of a member's or an operator's certificate",
+            life(&[NodeRole::Member, NodeRole::Operator]),
+        ),
+        (
+            "life of a site's or a home's certificate",
+            life(&[NodeRole::Site, NodeRole::Home]),
+        ),
+        ("the longest life that can be chosen", "3,653 days".into()),
+        ("life of a token", "24 h".into()),
+        ("the longest life of a token", "720 h".into()),
+    ]
+}
+
+/// How long certificates of these roles live, if nobody says otherwise.
+fn life(roles: &[NodeRole]) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    let authority = CertificateAuthority::init(dir.path().join("authority")).unwrap();
+    for role in roles {
+        let grant = Grant::new(*role, role.as_str());
+        authority
+            .issue(&grant, dir.path().join(role.as_str()))
+            .unwrap();
+    }
+    let mut days: Vec<_> = authority
+        .issued()
+        .unwrap()
+        .iter()
+        .map(|one| one.days)
+        .collect();
+    days.dedup();
+    assert_eq!(days.len(), 1, "{days:?}");
+    format!("{} days", days[0].unwrap())
+}
+
+fn timeout_of_commands() -> String {
+    let help = help(&["ls"]);
+    let (_, after) = help.split_once("--timeout").unwrap();
+    let (_, after) = after.split_once("[default: ").unwrap();
+    let (default, _) = after.split_once(']').unwrap();
+    format!("{default} s")
+}
+
+fn least_volume() -> String {
+    let (_, after) = HomeConfigFile::EXAMPLE
+        .split_once("The volume must have ")
+        .unwrap();
+    let (least, _) = after.split_once(',').unwrap();
+    least.to_owned()
+}
+
+fn help(command: &[&str]) -> String {
+    let said = crate::common::thorp().run(&[command, &["--help"]].concat());
+    let words = said.out.split_whitespace();
+    words.collect::<Vec<_>>().join(" ")
+}
+
+fn home() -> HomeConfigFile {
+    HomeConfigFile::default()
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{} s", time.as_secs())
+}
+
+fn bytes(bytes: impl TryInto<u64>) -> String {
+    let bytes = Bytes(bytes.try_into().ok().unwrap()).to_string();
+    let (number, unit) = bytes.split_once(' ').unwrap();
+    format!("{} {unit}", count(number.parse::<u64>().unwrap()))
+}
+
+/// With commas, as people write large numbers.
+fn count(count: impl TryInto<u64>) -> String {
+    let digits = count.try_into().ok().unwrap().to_string();
+    let mut written = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            written.push(',');
+        }
+        written.push(digit);
+    }
+    written
+}
+
+/// As the refusal of a bad name says it.
+const LABEL: usize = 63;
+
+#[test]
+fn a_label_of_a_name_is_no_longer() {
+    let dir = tempfile::tempdir().unwrap();
+    let authority = CertificateAuthority::init(dir.path().join("authority")).unwrap();
+    let issue = |bytes: usize| {
+        let grant = Grant::new(NodeRole::Member, "a".repeat(bytes));
+        authority.issue(&grant, dir.path().join(bytes.to_string()))
+    };
+    assert!(issue(LABEL).is_ok());
+    assert!(issue(LABEL + 1).is_err());
+}
