@@ -13,6 +13,9 @@ use thorp_client::{ErrorKind, Member, Right, RightsList, Segment, Subject};
 pub(crate) struct Options {
     #[command(subcommand)]
     action: Action,
+    /// Print JSON
+    #[arg(long, global = true)]
+    json: bool,
     #[command(flatten)]
     via: Via,
 }
@@ -23,9 +26,6 @@ enum Action {
     Show {
         /// thorp://HOME/@GROUP
         group: String,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
     },
     /// Put names into a group; an operator makes it, if it is not there
     Add {
@@ -48,10 +48,10 @@ enum Action {
 /// Prints who is in the group, or who is after the change.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     match &options.action {
-        Action::Show { group, json } => {
+        Action::Show { group } => {
             let path = path_of(group)?;
             let list = options.via.join()?.open(&path)?.rights()?;
-            show(group, &list.unwrap_or_default(), *json)
+            show(group, &list.unwrap_or_default(), options.json)
         }
         Action::Add { group, names } => {
             check(names)?;
@@ -66,7 +66,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
                 }
                 Ok(())
             })?;
-            show(group, &changed, false)
+            show(group, &changed, options.json)
         }
         Action::Remove { group, names } => {
             let path = path_of(group)?;
@@ -76,7 +76,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
                 let missing = names.iter().find(|name| list.revoke(name).is_none());
                 missing.map_or(Ok(()), |name| Err(is_not_in(group, name)))
             })?;
-            show(group, &changed, false)
+            show(group, &changed, options.json)
         }
     }
 }

@@ -73,12 +73,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     });
     let identity = issued.map_err(|error| failed(&error, &grant, out))?;
     match options.json {
-        true => say_json(&serde_json::json!({
-            "name": identity.name(),
-            "role": identity.role().as_str(),
-            "village": identity.village(),
-            "identity": out.display().to_string(),
-        })),
+        true => say_json(&as_json(&identity, out, options.with_site)),
         false => say_how(&identity, out, options.with_site),
     }
 }
@@ -153,6 +148,17 @@ pub(super) fn check_out(out: &Path) -> Result<(), Failure> {
     }
     let what = format!("{} holds other files", out.display());
     Err(Failure::new(what, EMPTY))
+}
+
+/// The same as [`say_how`], for a program.
+pub(super) fn as_json(identity: &Identity, out: &Path, with_site: bool) -> serde_json::Value {
+    serde_json::json!({
+        "name": identity.name(),
+        "role": identity.role().as_str(),
+        "village": identity.village(),
+        "identity": out.display().to_string(),
+        "site_identity": with_site.then(|| site_dir(out).display().to_string()),
+    })
 }
 
 /// What to do with the directory of a new identity.

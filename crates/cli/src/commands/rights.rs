@@ -15,6 +15,9 @@ use thorp_client::{Carrier, ErrorKind, Member, Right, RightsList, Segment, Subje
 pub(crate) struct Options {
     #[command(subcommand)]
     action: Action,
+    /// Print JSON
+    #[arg(long, global = true)]
+    json: bool,
     #[command(flatten)]
     via: Via,
 }
@@ -26,9 +29,6 @@ enum Action {
         /// thorp://HOME/path
         #[arg(value_parser = names::segment)]
         segment: String,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
     },
     /// Give a right, instead of the one that the subject has
     Grant {
@@ -123,11 +123,10 @@ fn parsed<T: FromStr<Err: std::fmt::Display>>(word: &str) -> Result<T, Failure> 
 
 /// Prints the list, or what it is after the change.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    match &options.action {
-        Action::Show { segment, json } => {
+    let list = match &options.action {
+        Action::Show { segment } => {
             let member = options.via.join()?;
-            let list = open(&member, segment)?.rights()?;
-            show(list.as_ref(), *json)
+            open(&member, segment)?.rights()?
         }
         Action::Grant {
             segment,
@@ -135,16 +134,14 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
             subjects,
         } => {
             let changes = subjects.iter().map(|word| Change::grant(*right, word));
-            changed(
-                &options.via,
-                segment,
-                &changes.collect::<Result<Vec<_>, _>>()?,
-            )
+            let changes = changes.collect::<Result<Vec<_>, _>>()?;
+            Some(changed(&options.via, segment, &changes)?)
         }
         Action::Revoke { segment, subjects } => {
-            changed(&options.via, segment, &revocations(subjects)?)
+            Some(changed(&options.via, segment, &revocations(subjects)?)?)
         }
-    }
+    };
+    show(list.as_ref(), options.json)
 }
 
 fn revocations(words: &[String]) -> Result<Vec<Change>, Failure> {
@@ -195,18 +192,17 @@ pub(super) fn change_list(
 }
 
 /// All changes in one commit.
-fn changed(via: &Via, name: &str, changes: &[Change]) -> Result<(), Failure> {
+fn changed(via: &Via, name: &str, changes: &[Change]) -> Result<RightsList, Failure> {
     let member = via.join()?;
     let segment = open(&member, name)?;
     let all = |list: &mut RightsList| changes.iter().try_for_each(|one| one.apply(list, name));
-    let list = change_list(&member, &segment, RightsList::without_list, all, |error| {
+    change_list(&member, &segment, RightsList::without_list, all, |error| {
         let todo = format!(
             "only an admin of {name} and an operator may change its rights: `thorp rights show {name}` names the admins. By way of a \
              site that may not carry it nobody does: join at the home (--via)"
         );
         Failure::new(error.to_string(), todo)
-    })?;
-    show(Some(&list), false)
+    })
 }
 
 fn no_entry(segment: &str, subject: &Subject) -> Failure {
