@@ -1,7 +1,7 @@
 //! `thorp plan paper`: what the models make of the papers' own parameters.
 
 use crate::command::failure::Failure;
-use crate::command::print::{note, say};
+use crate::command::print::{note, say, say_json};
 use crate::command::shown::{make_directory, pictures, write};
 use crate::report::{Report, Section, markdown, page};
 use clap::Args;
@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// What `thorp plan paper` is told.
 #[derive(Args, Debug)]
+#[command(after_help = HELP)]
 pub(crate) struct Options {
     /// Where planning/ goes, with a page for each paper, and its charts in charts/planning; without it the text is printed
     #[arg(long, value_name = "DIRECTORY")]
@@ -18,7 +19,15 @@ pub(crate) struct Options {
     /// Where traces/ is, for what is replayed; what is missing there is left out
     #[arg(long, value_name = "DIRECTORY")]
     data: Option<PathBuf>,
+    /// Print all of it as JSON, as the answers of the other questions
+    #[arg(long, conflicts_with = "out")]
+    json: bool,
 }
+
+const HELP: &str = "\
+Examples:
+  thorp plan paper | head -20
+  thorp plan paper --out pages";
 
 /// Computes everything.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
@@ -31,9 +40,14 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         make_directory(&directory.join(PAGES))?;
     }
     let chapters = computed(options.data.as_deref(), |what| {
-        // Whether anybody reads how far it is does not matter.
-        let _ = note(what);
+        if !options.json {
+            // Whether anybody reads how far it is does not matter.
+            let _ = note(what);
+        }
     });
+    if options.json {
+        return say_json(&together(chapters));
+    }
     warn_of_what_is_left_out(&chapters);
     let Some(directory) = &options.out else {
         return say(markdown(&together(chapters), CHARTS).trim_end());

@@ -23,6 +23,7 @@ pub(crate) struct Options {
 #[derive(Subcommand, Debug)]
 enum Action {
     /// Print the transactions in doubt at a home, the oldest first
+    #[command(after_help = LIST_HELP)]
     List {
         /// The home's name
         home: String,
@@ -31,6 +32,7 @@ enum Action {
         lost: bool,
     },
     /// End a transaction at a home, because another home of it is gone for ever
+    #[command(after_help = SETTLE_HELP)]
     Settle(Settle),
 }
 
@@ -258,6 +260,14 @@ remembers its last 65,536 transactions over several homes. `thorp doubt list --l
 each transaction that one home has and another one has not. Nothing repairs that: what they wrote says what is missing.
 It ends with 1 if a home could not be asked.
 
-  thorp doubt list   alps
-  thorp doubt list   alps --lost
-  thorp doubt settle alps 9b0b94badc64ae4500000000000000f1:17 --abort";
+Examples:
+  thorp doubt list dev --via 127.0.0.1:7420 --identity olga";
+
+const LIST_HELP: &str = "\
+Examples:
+  thorp doubt list dev --via 127.0.0.1:7420 --identity olga
+  thorp doubt list dev --via 127.0.0.1:7420 --identity olga --lost";
+
+const SETTLE_HELP: &str = "\
+Examples:
+  thorp doubt settle alps 9b0b94badc64ae45:17 --abort --via 127.0.0.1:7420 --identity olga";

@@ -23,11 +23,13 @@ pub(crate) struct Options {
 #[derive(Subcommand, Debug)]
 enum Action {
     /// Print the names in a group
+    #[command(after_help = SHOW_HELP)]
     Show {
         /// thorp://HOME/@GROUP
         group: String,
     },
     /// Put names into a group; an operator makes it, if it is not there
+    #[command(after_help = ADD_HELP)]
     Add {
         /// thorp://HOME/@GROUP
         group: String,
@@ -36,6 +38,7 @@ enum Action {
         names: Vec<Subject>,
     },
     /// Take names out of a group
+    #[command(after_help = REMOVE_HELP)]
     Remove {
         /// thorp://HOME/@GROUP
         group: String,
@@ -157,5 +160,19 @@ a home. It is a segment, thorp://HOME/.group/GROUP: who has a right there by nam
 has admin there may change it. A change is a commit: from its position on, whoever has left the group gets
 nothing newer.
 
-  thorp group add    thorp://alps/@staff anna ben
-  thorp group remove thorp://alps/@staff ben";
+Examples:
+  thorp group add    thorp://dev/@staff anna ben --identity olga
+  thorp group show   thorp://dev/@staff --identity olga
+  thorp group remove thorp://dev/@staff ben --identity olga";
+
+const SHOW_HELP: &str = "\
+Examples:
+  thorp group show thorp://dev/@staff --identity olga";
+
+const ADD_HELP: &str = "\
+Examples:
+  thorp group add thorp://dev/@staff anna ben --identity olga";
+
+const REMOVE_HELP: &str = "\
+Examples:
+  thorp group remove thorp://dev/@staff ben --identity olga";

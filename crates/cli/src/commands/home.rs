@@ -284,7 +284,12 @@ only, also after restarts. So does a copy of a directory. --restored, --moved, a
 
 No name in a certificate takes more of the segments, of the store or of what is under way than it leaves free: a
 village of one name may fill half of the store. [shares] in the file of --config has the limits of a name, and
---print-config shows them.";
+--print-config shows them.
+
+Examples:
+  thorp home --dir alps --name alps
+  thorp home --dir alps --name alps --print-config
+  thorp home --dir dale --name dale --identity dale-identity --other-home dev=127.0.0.1:7420";
 
 #[cfg(test)]
 mod tests {

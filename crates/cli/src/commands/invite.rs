@@ -230,6 +230,7 @@ that has a certificate may join, with that name and in that role. A site needs -
 for the same name and the same directory renews the certificate in the last third of its life, and else
 changes nothing.
 
-  thorp invite anna                                    # a token, where `thorp dev` or `thorp ca serve` runs
-  thorp invite office --role site --dir alps --out office
-  thorp invite olga --role operator --dir alps --out olga";
+Examples:
+  thorp invite anna                    # a token, where `thorp dev` or `thorp ca serve` runs
+  thorp invite office --role site --out office-identity
+  thorp invite ben --dir village --out ben-identity --json";

@@ -25,12 +25,14 @@ pub(crate) struct Options {
 #[derive(Subcommand, Debug)]
 enum Action {
     /// Print who may do what in a segment
+    #[command(after_help = SHOW_HELP)]
     Show {
         /// thorp://HOME/path
         #[arg(value_parser = names::segment)]
         segment: String,
     },
     /// Give a right, instead of the one that the subject has
+    #[command(after_help = GRANT_HELP)]
     Grant {
         /// thorp://HOME/path
         #[arg(value_parser = names::segment)]
@@ -44,6 +46,7 @@ enum Action {
     },
     /// Take all rights that the subject has in an entry of its own, or the right to carry
     #[command(
+        after_help = REVOKE_HELP,
         override_usage = "thorp rights revoke [OPTIONS] <SEGMENT> <SUBJECT>...\n       \
                                 thorp rights revoke [OPTIONS] <SEGMENT> carry <SITE>..."
     )]
@@ -259,7 +262,21 @@ on only these do, and a site that a member carries if that member may read. Afte
 site does: members have to join the home. `grant carry @sites` lets every site carry the segment again, except
 those that members carry.
 
-  thorp rights grant  thorp://alps/plans read anna
-  thorp rights revoke thorp://alps/plans @members
-  thorp rights grant  thorp://alps/plans carry office
-  thorp rights revoke thorp://alps/plans carry office";
+Examples:
+  thorp rights show   thorp://dev/plans
+  thorp rights grant  thorp://dev/plans read anna
+  thorp rights revoke thorp://dev/plans anna";
+
+const SHOW_HELP: &str = "\
+Examples:
+  thorp rights show thorp://dev/plans";
+
+const GRANT_HELP: &str = "\
+Examples:
+  thorp rights grant thorp://dev/plans read anna ben
+  thorp rights grant thorp://dev/plans carry site";
+
+const REVOKE_HELP: &str = "\
+Examples:
+  thorp rights revoke thorp://dev/plans @members
+  thorp rights revoke thorp://dev/plans carry site";

@@ -179,7 +179,10 @@ const DEFAULT_DIR: &str = "thorp-site";
 const HELP: &str = "\
 Programs that sit together join here: what one has fetched, its neighbours get from it, and what
 one commits, they have at once. It needs a certificate made by `thorp invite NAME --role site`.
-SIGTERM and SIGINT shut it down in order.";
+SIGTERM and SIGINT shut it down in order.
+
+Examples:
+  thorp site --dir office --identity office-identity --home dev=127.0.0.1:7420";
 
 #[cfg(test)]
 mod tests {

@@ -124,4 +124,8 @@ Makes an authority: a certificate, a key, and the list of what it issued. Nodes 
 each other. The first home of a village makes one itself, in `authority` in its directory. No running
 node needs it. Keep it on a machine that no node runs on: move it there with --from, from a directory that
 you carried, or that of the home. Doing it again changes nothing, and completes what a crash cut short. The
-home of an earlier build must not run meanwhile: it also gets a certificate that names its id.";
+home of an earlier build must not run meanwhile: it also gets a certificate that names its id.
+
+Examples:
+  thorp ca init village
+  thorp ca init elsewhere --from alps  # the authority of the home in ./alps";

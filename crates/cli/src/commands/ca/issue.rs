@@ -98,4 +98,8 @@ const DAY_SECONDS: u64 = 24 * 60 * 60;
 const HELP: &str = "\
 Makes a directory with a certificate and a key for another node, as `thorp invite` does. A home's
 certificate names the home's id: a new home takes it from there. --store makes one for a home that has
-its store already. Without a store of its own a home does not start again under its id: it needs --new-id.";
+its store already. Without a store of its own a home does not start again under its id: it needs --new-id.
+
+Examples:
+  thorp ca issue --name anna --dir village --out anna-identity
+  thorp ca issue --name office --role site --days 90 --dir village --out office-identity";

@@ -129,4 +129,8 @@ const HELP: &str = "\
 Each home and site that is named keeps the serial numbers in its identity's directory, ends the connections
 that stand by them, and turns the node away. It is told everything that was revoked and has not
 expired, so one that was away can be told later. Name all homes and sites. A name that was revoked may be let
-in again, with a new certificate in a new directory.";
+in again, with a new certificate in a new directory.
+
+Examples:
+  thorp ca revoke anna --dir thorp-dev --at 127.0.0.1:7420 --at 127.0.0.1:7421
+  thorp ca revoke --dir thorp-dev --at 127.0.0.1:7421    # one that was away before";

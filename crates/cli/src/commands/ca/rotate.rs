@@ -116,4 +116,9 @@ const NEXT_OF_FINISH: &str =
 const HELP: &str = "\
 The village keeps its name. Between the steps, every node has to get what the step before has changed:
 by renewing its certificate, or by the same `thorp invite NAME --role ROLE --out DIR` as at first. Nodes take
-the files in their directories while they run, and no connection ends.";
+the files in their directories while they run, and no connection ends.
+
+Examples:
+  thorp ca rotate village --begin
+  thorp ca rotate village --switch
+  thorp ca rotate village --finish --leave-behind";
