@@ -49,7 +49,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE", env = "THORP_PYTHON")]
     python: Option<PathBuf>,
     /// Show rights instead: who is refused what, and by whom
-    #[arg(long, conflicts_with_all = ["model", "quick", "python"])]
+    #[arg(long, conflicts_with_all = ["model", "quick"])]
     rights: bool,
     /// Keep the home's directory and the sockets, and tell where they are
     #[arg(long)]
