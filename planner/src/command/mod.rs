@@ -23,6 +23,7 @@ use clap::{Arg, Args, Command, Subcommand};
 use std::any::TypeId;
 
 pub use failure::{Code, Failure};
+pub use print::be_quiet;
 
 /// The arguments of `thorp plan`.
 #[derive(Args, Debug)]

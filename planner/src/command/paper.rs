@@ -20,7 +20,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "DIRECTORY")]
     data: Option<PathBuf>,
     /// Print all of it as JSON, as the answers of the other questions
-    #[arg(long, conflicts_with = "out")]
+    #[arg(long)]
     json: bool,
 }
 
@@ -40,25 +40,32 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         make_directory(&directory.join(PAGES))?;
     }
     let chapters = computed(options.data.as_deref(), |what| {
-        if !options.json {
-            // Whether anybody reads how far it is does not matter.
-            let _ = note(what);
-        }
+        // Whether anybody reads how far it is does not matter.
+        let _ = note(what);
     });
-    if options.json {
-        return say_json(&together(chapters));
-    }
     warn_of_what_is_left_out(&chapters);
-    let Some(directory) = &options.out else {
-        return say(markdown(&together(chapters), CHARTS).trim_end());
+    let written = match &options.out {
+        Some(directory) => Some(write_all(directory, &chapters)?),
+        None => None,
     };
+    let report = together(chapters);
+    if let Some((_, charts)) = &written {
+        pictures(&report, charts)?;
+    }
+    match written {
+        _ if options.json => say_json(&report),
+        Some((pages, charts)) => say(&format!("{} and {}", pages.display(), charts.display())),
+        None => say(markdown(&report, CHARTS).trim_end()),
+    }
+}
+
+/// Writes a page for each paper. Where they are, and where their charts go.
+fn write_all(directory: &Path, chapters: &[Chapter]) -> Result<(PathBuf, PathBuf), Failure> {
     let pages = directory.join(PAGES);
     for paper in PAPERS {
-        write(&pages.join(paper.file), &paper.page(&chapters))?;
+        write(&pages.join(paper.file), &paper.page(chapters))?;
     }
-    let charts = directory.join(CHARTS);
-    pictures(&together(chapters), &charts)?;
-    say(&format!("{} and {}", pages.display(), charts.display()))
+    Ok((pages, directory.join(CHARTS)))
 }
 
 /// A paper that models come from, and the page of what they make of it.

@@ -1,6 +1,9 @@
 //! The commands of the program, as its help lists them.
 
 use super::thorp;
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::thread;
 
 /// A command and its help.
 #[derive(Clone)]
@@ -48,3 +51,33 @@ fn names(help: &str) -> Vec<&str> {
         .filter(|name| *name != "help")
         .collect()
 }
+
+/// The lines under *Examples*.
+pub(crate) fn examples(help: &str) -> Vec<String> {
+    let lines = help.lines().skip_while(|line| *line != "Examples:").skip(1);
+    let lines = lines.take_while(|line| !line.is_empty());
+    let example = |line: &str| {
+        let example = line.strip_prefix("  ");
+        example
+            .unwrap_or_else(|| panic!("an example is too long for a line of help: {line}"))
+            .to_owned()
+    };
+    lines.map(example).collect()
+}
+
+/// Does it for each command, some of them at the same time.
+pub(crate) fn for_each_at_once(all: Vec<Listed>, what: impl Fn(Listed) + Sync) {
+    let all = Mutex::new(VecDeque::from(all));
+    let next = || all.lock().unwrap().pop_front();
+    thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while let Some(listed) = next() {
+                    what(listed);
+                }
+            });
+        }
+    });
+}
+
+const AT_ONCE: usize = 3;

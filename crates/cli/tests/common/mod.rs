@@ -11,6 +11,8 @@ pub(crate) mod dev_village;
 pub(crate) mod kills;
 pub(crate) mod metrics;
 pub(crate) mod one_site;
+pub(crate) mod scene;
+pub(crate) mod schema;
 pub(crate) mod two_homes;
 pub(crate) mod votes;
 

@@ -1,8 +1,8 @@
 //! What an example needs: a village of its own, and what is there before.
 
-use crate::common::dev_village::{DevVillage, User, stopped_home};
-use crate::common::two_homes;
-use crate::common::votes::leave_a_vote;
+use super::dev_village::{DevVillage, User, stopped_home};
+use super::two_homes;
+use super::votes::leave_a_vote;
 use std::fs;
 use std::process::Command;
 use tempfile::TempDir;
@@ -71,6 +71,22 @@ const HELLO: &str = "thorp put thorp://dev/notes --text hello --root greeting";
 /// Who has an operator `olga` in the village.
 const WITH_OLGA: [&str; 3] = ["audit", "group", "doubt"];
 
+/// Commands that go on until they are stopped, and what a test adds to them: no port that another test could have, and
+/// no life after the test's.
+const GOES_ON: [(&str, &str); 5] = [
+    ("thorp dev", "--until-stdin-closes"),
+    (
+        "thorp home",
+        "--listen 127.0.0.1:0 --http 127.0.0.1:0 --until-stdin-closes",
+    ),
+    (
+        "thorp site",
+        "--listen 127.0.0.1:0 --http 127.0.0.1:0 --until-stdin-closes",
+    ),
+    ("thorp ca serve", "--until-stdin-closes"),
+    ("thorp watch", ""),
+];
+
 /// A village, and what stands for addresses and tokens of the examples.
 pub(crate) struct Scene {
     user: User,
@@ -89,10 +105,7 @@ impl Scene {
         let is_for = |begins: &str| format!("{command} ").starts_with(&format!("{begins} "));
         let olga = WITH_OLGA.iter().any(|begins| is_for(begins));
         let olga = olga.then_some("thorp invite olga --role operator --out olga");
-        if command == "confirm" {
-            stopped_home(scene.stopped.path());
-        }
-        if ["check", "salvage"].contains(&command) {
+        if ["check", "salvage", "confirm"].contains(&command) {
             stopped_home(scene.stopped.path());
         }
         let before = BEFORE.iter().filter(|(begins, _)| is_for(begins));
@@ -167,11 +180,12 @@ impl Scene {
 
     /// The home `alps`, which a salvaged store has closed.
     fn run_closed_home(&mut self) {
-        let home = "exec thorp home --name alps --dir closed --identity \"$STOPPED/identity\" --listen unix:closed.sock \
-                    --http 127.0.0.1:0 --until-stdin-closes";
-        let process = Process::start(self.shell(home));
+        let at = format!("unix:{}", self.user.path("closed.sock").display());
+        let home = "exec thorp home --name alps --dir closed --identity \"$STOPPED/identity\"";
+        let flags = "--http 127.0.0.1:0 --until-stdin-closes";
+        let process = Process::start(self.shell(&format!("{home} --listen {at} {flags}")));
         process.ready();
-        self.replaced = vec![("127.0.0.1:7420", "unix:closed.sock".to_owned())];
+        self.replaced = vec![("127.0.0.1:7420", at)];
         self._running.push(Box::new(process));
     }
 
@@ -200,6 +214,16 @@ impl Scene {
         self._running.push(Box::new(village));
     }
 
+    /// Starts an example that goes on until it is stopped; None of any other.
+    pub(crate) fn start(&self, example: &str) -> Option<Process> {
+        let is_it = |begins: &str| example.starts_with(begins) && !example.contains(PRINTS);
+        let (_, more) = GOES_ON.iter().find(|(begins, _)| is_it(begins))?;
+        let line = self.with_what_is_here(example);
+        // The comment goes, so that more can be added.
+        let line = line.split("  #").next().unwrap();
+        Some(Process::start(self.shell(&format!("exec {line} {more}"))))
+    }
+
     /// The example with the addresses and tokens of this village.
     pub(crate) fn with_what_is_here(&self, example: &str) -> String {
         let replace = |line: String, (from, to): &(&str, String)| line.replace(from, to);
@@ -214,6 +238,9 @@ impl Scene {
         command
     }
 }
+
+/// A home does not start with that.
+pub(crate) const PRINTS: &str = "--print-config";
 
 /// So many requests as the library libCacheSim writes them.
 fn oracle(count: u32) -> Vec<u8> {
