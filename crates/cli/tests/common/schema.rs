@@ -87,10 +87,9 @@ impl Schema {
     }
 
     fn check_items(&self, schema: &Value, value: &Value, at: &str) -> Result<(), String> {
-        let items = value.as_array().into_iter().flatten().enumerate();
+        let mut items = value.as_array().into_iter().flatten().enumerate();
         let schema = self.at(schema);
-        let check = |(index, item)| schema.check_at(item, &format!("{at}[{index}]"));
-        items.map(check).collect()
+        items.try_for_each(|(index, item)| schema.check_at(item, &format!("{at}[{index}]")))
     }
 
     fn check_object(&self, value: &Value, at: &str) -> Result<(), String> {
