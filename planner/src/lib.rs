@@ -31,5 +31,5 @@ mod test_data;
 pub mod trace;
 pub mod web;
 
-pub use command::{Code, Failure, Options, run};
+pub use command::{Code, Failure, Options, be_quiet, run};
 pub use invalid::{Invalid, at_least, fraction, positive, within};

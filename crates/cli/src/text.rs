@@ -29,7 +29,7 @@ pub(crate) fn error_document(document: &serde_json::Value) -> io::Result<()> {
 
 /// Prints what is worth knowing beside the results: to a person.
 pub(crate) fn note(text: &str) -> io::Result<()> {
-    match QUIET.load(Ordering::Relaxed) {
+    match is_quiet() {
         true => Ok(()),
         false => writeln!(io::stderr().lock(), "{text}"),
     }
@@ -47,6 +47,11 @@ pub(crate) fn over(text: &str) -> io::Result<()> {
 /// A program reads: nothing is printed but documents. For the whole process.
 pub(crate) fn be_quiet(quiet: bool) {
     QUIET.store(quiet, Ordering::Relaxed);
+}
+
+/// Whether a program reads.
+pub(crate) fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
 }
 
 static QUIET: AtomicBool = AtomicBool::new(false);

@@ -8,57 +8,12 @@
 mod common;
 
 use common::two_homes::{BALANCE, Village, found, pay};
+use common::votes::{NEW, leave_a_vote};
 use common::{doubt, thorp};
 use thorp_client::{ErrorKind, Member, Reference, Session};
-use thorp_model::{
-    Blob, CommitId, CommitRequest, Down, HomeId, NewValue, PageWrites, Part, Participant,
-    Registration, Stamp, Up, WriteOp,
-};
 use thorp_testing::Intruder;
 
 const OLD: &[u8] = b"old";
-const NEW: &[u8] = b"new";
-
-/// Has a home vote for a part that writes an object, and never says how that ended.
-fn leave_a_vote(
-    intruder: &mut Intruder,
-    other: HomeId,
-    (sequence, of): (u64, &Reference),
-) -> CommitId {
-    let registration = intruder.register();
-    let id = CommitId {
-        member: intruder.member,
-        sequence,
-    };
-    let write = WriteOp::Write {
-        generation: of.generation,
-        value: NewValue::Inline(Blob::from(NEW)),
-    };
-    let mut with = [(intruder.home, registration), (other, Registration(1))]
-        .map(|(home, registration)| Participant { home, registration });
-    with.sort_by_key(|participant| participant.home);
-    intruder.send(Up::Commit(CommitRequest {
-        id,
-        registration,
-        part: Part {
-            home: intruder.home,
-            evidence: intruder.position,
-            reads: Vec::new(),
-            writes: vec![PageWrites {
-                page: of.object.page,
-                slots: vec![(of.object.slot, write)],
-            }],
-        },
-        with: Vec::from(with),
-        depends_on: Vec::new(),
-        after: Stamp::default(),
-    }));
-    match intruder.hear() {
-        Down::Voted(voted) => assert_eq!(voted.commit, id),
-        other => panic!("{other:?}"),
-    }
-    id
-}
 
 fn read(member: &Member, of: &Reference) -> Vec<u8> {
     let strict = Session::new().strict(true).attempts_max(1000);

@@ -153,8 +153,13 @@ impl Process {
     }
 
     /// Sends SIGTERM and waits for the end; the exit code.
-    pub fn terminate(mut self) -> i32 {
+    pub fn terminate(self) -> i32 {
         signal("TERM", self.id());
+        self.end()
+    }
+
+    /// Waits for the end; the exit code, or -1 if a signal ended it.
+    pub fn end(mut self) -> i32 {
         self.running.wait().code().unwrap_or(-1)
     }
 }

@@ -23,6 +23,7 @@ use clap::{Arg, Args, Command, Subcommand};
 use std::any::TypeId;
 
 pub use failure::{Code, Failure};
+pub use print::be_quiet;
 
 /// The arguments of `thorp plan`.
 #[derive(Args, Debug)]
@@ -45,7 +46,11 @@ Exit codes:
   0  answered
   1  a file could not be read or written, or what --from-metrics names is not a site's status
   2  wrong usage: flags, parameters, what a file tells
-  4  nobody answered --from-metrics";
+  4  nobody answered --from-metrics
+
+Examples:
+  thorp plan site --members 5 --round-trip-ms 40
+  thorp plan memory --machines 24 --servers 3";
 
 /// What all questions have to say of their parameters.
 fn with_words(question: Command) -> Command {

@@ -1,7 +1,7 @@
 //! `thorp plan paper`: what the models make of the papers' own parameters.
 
 use crate::command::failure::Failure;
-use crate::command::print::{note, say};
+use crate::command::print::{note, say, say_json};
 use crate::command::shown::{make_directory, pictures, write};
 use crate::report::{Report, Section, markdown, page};
 use clap::Args;
@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// What `thorp plan paper` is told.
 #[derive(Args, Debug)]
+#[command(after_help = HELP)]
 pub(crate) struct Options {
     /// Where planning/ goes, with a page for each paper, and its charts in charts/planning; without it the text is printed
     #[arg(long, value_name = "DIRECTORY")]
@@ -18,7 +19,15 @@ pub(crate) struct Options {
     /// Where traces/ is, for what is replayed; what is missing there is left out
     #[arg(long, value_name = "DIRECTORY")]
     data: Option<PathBuf>,
+    /// Print all of it as JSON, as the answers of the other questions
+    #[arg(long)]
+    json: bool,
 }
+
+const HELP: &str = "\
+Examples:
+  thorp plan paper | head -20
+  thorp plan paper --out pages";
 
 /// Computes everything.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
@@ -35,16 +44,28 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         let _ = note(what);
     });
     warn_of_what_is_left_out(&chapters);
-    let Some(directory) = &options.out else {
-        return say(markdown(&together(chapters), CHARTS).trim_end());
+    let written = match &options.out {
+        Some(directory) => Some(write_all(directory, &chapters)?),
+        None => None,
     };
+    let report = together(chapters);
+    if let Some((_, charts)) = &written {
+        pictures(&report, charts)?;
+    }
+    match written {
+        _ if options.json => say_json(&report),
+        Some((pages, charts)) => say(&format!("{} and {}", pages.display(), charts.display())),
+        None => say(markdown(&report, CHARTS).trim_end()),
+    }
+}
+
+/// Writes a page for each paper. Where they are, and where their charts go.
+fn write_all(directory: &Path, chapters: &[Chapter]) -> Result<(PathBuf, PathBuf), Failure> {
     let pages = directory.join(PAGES);
     for paper in PAPERS {
-        write(&pages.join(paper.file), &paper.page(&chapters))?;
+        write(&pages.join(paper.file), &paper.page(chapters))?;
     }
-    let charts = directory.join(CHARTS);
-    pictures(&together(chapters), &charts)?;
-    say(&format!("{} and {}", pages.display(), charts.display()))
+    Ok((pages, directory.join(CHARTS)))
 }
 
 /// A paper that models come from, and the page of what they make of it.

@@ -2,6 +2,7 @@
 
 use super::failure::Failure;
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Prints a line of results. A reader that has gone (`thorp plan paper | head`) ends the process in silence.
 pub(super) fn say(line: &str) -> Result<(), Failure> {
@@ -22,7 +23,17 @@ pub(super) fn say_json(value: &impl serde::Serialize) -> Result<(), Failure> {
     say(&text)
 }
 
-/// Prints what is worth knowing beside the results.
+/// Prints what is worth knowing beside the results: to a person.
 pub(super) fn note(text: &str) -> io::Result<()> {
-    writeln!(io::stderr().lock(), "{text}")
+    match QUIET.load(Ordering::Relaxed) {
+        true => Ok(()),
+        false => writeln!(io::stderr().lock(), "{text}"),
+    }
 }
+
+/// A program reads: nothing is printed but documents. For the whole process.
+pub fn be_quiet(quiet: bool) {
+    QUIET.store(quiet, Ordering::Relaxed);
+}
+
+static QUIET: AtomicBool = AtomicBool::new(false);

@@ -51,11 +51,13 @@ const NAME: &str = "thorp";
 const HELP: &str = "\
 Prints a script that makes the shell complete commands and flags.
 
-  source <(thorp completions bash)                                   # bash, in ~/.bashrc
-  thorp completions zsh > \"${fpath[1]}/_thorp\"                       # zsh
-  thorp completions fish > ~/.config/fish/completions/thorp.fish     # fish";
+Examples:
+  thorp completions bash > ~/.local/share/bash-completion/completions/thorp
+  thorp completions zsh > ~/.zfunc/_thorp
+  thorp completions fish > ~/.config/fish/completions/thorp.fish";
 
 const MAN_HELP: &str = "\
 Writes a page in the form of man for each command.
 
+Examples:
   thorp man ~/.local/share/man/man1";

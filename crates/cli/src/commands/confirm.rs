@@ -202,9 +202,9 @@ never given before. Its members learn that the home has gone back.
 A home that runs is opened by an operator that has joined there. It begins anew, in the same process. A home that does not
 run is opened in its directory, and lets everybody in from its next start on. `thorp audit` shows who opened it.
 
-  thorp confirm alps                 # it runs; THORP_VIA and THORP_IDENTITY, or --via and --identity
-  thorp confirm /srv/thorp/alps      # it does not run
-  thorp confirm ./alps               # the same: with a slash it is a directory";
+Examples:
+  thorp confirm ./alps                 # it does not run: with a slash it is a directory
+  thorp confirm alps --via 127.0.0.1:7420 --identity olga    # it runs";
 
 #[cfg(test)]
 mod tests {

@@ -13,12 +13,16 @@ use thorp_net::Address;
 #[command(after_help = HELP)]
 pub(crate) enum Command {
     /// List contexts; a star marks the current one
+    #[command(after_help = LS_HELP)]
     Ls(Ls),
     /// Make a context the current one
+    #[command(after_help = USE_HELP)]
     Use(Use),
     /// Make a context of an address and an identity
+    #[command(after_help = ADD_HELP)]
     Add(Add),
     /// Remove a context, with the certificate and the key that it keeps
+    #[command(after_help = RM_HELP)]
     Rm(Rm),
 }
 
@@ -237,7 +241,23 @@ A context is where commands join, and as whom. `thorp dev` and `thorp join TOKEN
 makes one of what is there. The current context counts where neither a flag (--via, --identity, --context) nor
 a variable (THORP_VIA, THORP_IDENTITY, THORP_CONTEXT) says it.
 
+Examples:
   thorp context ls
-  thorp context use dev
-  thorp context add alps --via alps.example.org:7420 --identity anna-identity
-  thorp context rm dev";
+  thorp context use dev";
+
+const LS_HELP: &str = "\
+Examples:
+  thorp context ls
+  thorp context ls --json";
+
+const USE_HELP: &str = "\
+Examples:
+  thorp context use dev";
+
+const ADD_HELP: &str = "\
+Examples:
+  thorp context add alps --via alps.example.org:7420 --identity anna-identity";
+
+const RM_HELP: &str = "\
+Examples:
+  thorp context rm alps";

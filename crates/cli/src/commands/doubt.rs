@@ -13,6 +13,9 @@ use thorp_client::{CommitId, Doubt, DoubtHome, Error, ErrorKind, Outcome, Ruling
 pub(crate) struct Options {
     #[command(subcommand)]
     action: Action,
+    /// Print JSON
+    #[arg(long, global = true)]
+    json: bool,
     #[command(flatten)]
     via: Via,
 }
@@ -20,17 +23,16 @@ pub(crate) struct Options {
 #[derive(Subcommand, Debug)]
 enum Action {
     /// Print the transactions in doubt at a home, the oldest first
+    #[command(after_help = LIST_HELP)]
     List {
         /// The home's name
         home: String,
         /// Print the transactions over several homes that lost a part instead, as far as the homes remember them
         #[arg(long)]
         lost: bool,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
     },
     /// End a transaction at a home, because another home of it is gone for ever
+    #[command(after_help = SETTLE_HELP)]
     Settle(Settle),
 }
 
@@ -59,29 +61,25 @@ struct HowItEnds {
 /// Prints what is in doubt, or ends one of it.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     match &options.action {
-        Action::List {
-            home,
-            lost: true,
-            json,
-        } => {
+        Action::List { home, lost: true } => {
             let found = options.via.join()?.lost_parts(home).map_err(failure)?;
-            lost_parts::print(home, &found, *json)
+            lost_parts::print(home, &found, options.json)
         }
-        Action::List { home, json, .. } => {
+        Action::List { home, .. } => {
             let doubts = options.via.join()?.doubts(home).map_err(failure)?;
-            list(home, &doubts, *json)
+            list(home, &doubts, options.json)
         }
-        Action::Settle(settle) => settle.run(&options.via),
+        Action::Settle(settle) => settle.run(options),
     }
 }
 
 impl Settle {
-    fn run(&self, via: &Via) -> Result<(), Failure> {
+    fn run(&self, options: &Options) -> Result<(), Failure> {
         let ruling = match self.ruling.commit {
             true => Ruling::Commit,
             false => Ruling::Abort,
         };
-        let member = via.join()?;
+        let member = options.via.join()?;
         let doubts = member.doubts(&self.home).map_err(failure)?;
         if let Some(doubt) = doubts.iter().find(|doubt| doubt.commit == self.id) {
             // Whoever reads no errors was told by the help.
@@ -90,15 +88,31 @@ impl Settle {
         let ended = member.settle_doubt(&self.home, self.id, ruling);
         let ended = ended.map_err(|error| self.failure(error))?;
         let how = how(&ended);
-        match (ruling, ended) {
+        match (ruling, &ended) {
             (Ruling::Commit, Outcome::Committed(_)) | (Ruling::Abort, Outcome::Refused(_)) => {
-                say(&format!("{} has ended at {}: {how}", self.id, self.home))
+                match options.json {
+                    true => say_json(&self.as_json(&ended)),
+                    false => say(&format!("{} has ended at {}: {how}", self.id, self.home)),
+                }
             }
             _ => {
                 let what = format!("{} had ended at {} before: {how}", self.id, self.home);
                 Err(Failure::new(what, "nothing was changed"))
             }
         }
+    }
+
+    fn as_json(&self, ended: &Outcome) -> serde_json::Value {
+        let (word, position) = match ended {
+            Outcome::Committed(committed) => ("committed", committed.position),
+            Outcome::Refused(_) => ("aborted", None),
+        };
+        serde_json::json!({
+            "home": self.home,
+            "commit": self.id.to_string(),
+            "outcome": word,
+            "position": position.map(|at| at.0),
+        })
     }
 
     fn failure(&self, error: Error) -> Failure {
@@ -246,6 +260,14 @@ remembers its last 65,536 transactions over several homes. `thorp doubt list --l
 each transaction that one home has and another one has not. Nothing repairs that: what they wrote says what is missing.
 It ends with 1 if a home could not be asked.
 
-  thorp doubt list   alps
-  thorp doubt list   alps --lost
-  thorp doubt settle alps 9b0b94badc64ae4500000000000000f1:17 --abort";
+Examples:
+  thorp doubt list dev --via 127.0.0.1:7420 --identity olga";
+
+const LIST_HELP: &str = "\
+Examples:
+  thorp doubt list dev --via 127.0.0.1:7420 --identity olga
+  thorp doubt list dev --via 127.0.0.1:7420 --identity olga --lost";
+
+const SETTLE_HELP: &str = "\
+Examples:
+  thorp doubt settle alps 9b0b94badc64ae45:17 --abort --via 127.0.0.1:7420 --identity olga";

@@ -84,5 +84,6 @@ fn no_root(segment: &str, name: &str) -> Failure {
 const HELP: &str = "\
 Writes an object's bytes to standard output, as they are.
 
-  thorp get thorp://dev/notes#1.0.1
+Examples:
+  thorp get 'thorp://dev/notes#1.0.1'
   thorp get thorp://dev/notes --root greeting > greeting.txt";

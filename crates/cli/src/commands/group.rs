@@ -13,6 +13,9 @@ use thorp_client::{ErrorKind, Member, Right, RightsList, Segment, Subject};
 pub(crate) struct Options {
     #[command(subcommand)]
     action: Action,
+    /// Print JSON
+    #[arg(long, global = true)]
+    json: bool,
     #[command(flatten)]
     via: Via,
 }
@@ -20,14 +23,13 @@ pub(crate) struct Options {
 #[derive(Subcommand, Debug)]
 enum Action {
     /// Print the names in a group
+    #[command(after_help = SHOW_HELP)]
     Show {
         /// thorp://HOME/@GROUP
         group: String,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
     },
     /// Put names into a group; an operator makes it, if it is not there
+    #[command(after_help = ADD_HELP)]
     Add {
         /// thorp://HOME/@GROUP
         group: String,
@@ -36,6 +38,7 @@ enum Action {
         names: Vec<Subject>,
     },
     /// Take names out of a group
+    #[command(after_help = REMOVE_HELP)]
     Remove {
         /// thorp://HOME/@GROUP
         group: String,
@@ -48,10 +51,10 @@ enum Action {
 /// Prints who is in the group, or who is after the change.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     match &options.action {
-        Action::Show { group, json } => {
+        Action::Show { group } => {
             let path = path_of(group)?;
             let list = options.via.join()?.open(&path)?.rights()?;
-            show(group, &list.unwrap_or_default(), *json)
+            show(group, &list.unwrap_or_default(), options.json)
         }
         Action::Add { group, names } => {
             check(names)?;
@@ -66,7 +69,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
                 }
                 Ok(())
             })?;
-            show(group, &changed, false)
+            show(group, &changed, options.json)
         }
         Action::Remove { group, names } => {
             let path = path_of(group)?;
@@ -76,7 +79,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
                 let missing = names.iter().find(|name| list.revoke(name).is_none());
                 missing.map_or(Ok(()), |name| Err(is_not_in(group, name)))
             })?;
-            show(group, &changed, false)
+            show(group, &changed, options.json)
         }
     }
 }
@@ -157,5 +160,19 @@ a home. It is a segment, thorp://HOME/.group/GROUP: who has a right there by nam
 has admin there may change it. A change is a commit: from its position on, whoever has left the group gets
 nothing newer.
 
-  thorp group add    thorp://alps/@staff anna ben
-  thorp group remove thorp://alps/@staff ben";
+Examples:
+  thorp group add    thorp://dev/@staff anna ben --identity olga
+  thorp group show   thorp://dev/@staff --identity olga
+  thorp group remove thorp://dev/@staff ben --identity olga";
+
+const SHOW_HELP: &str = "\
+Examples:
+  thorp group show thorp://dev/@staff --identity olga";
+
+const ADD_HELP: &str = "\
+Examples:
+  thorp group add thorp://dev/@staff anna ben --identity olga";
+
+const REMOVE_HELP: &str = "\
+Examples:
+  thorp group remove thorp://dev/@staff ben --identity olga";

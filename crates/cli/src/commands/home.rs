@@ -1,15 +1,16 @@
 //! `thorp home`: the durable server.
 
 use super::node::{self, Common, NameAnd, Parts};
-use super::say;
 use super::toml::Toml;
+use super::{say, say_json};
 use crate::failure::Failure;
 use clap::Args;
 use rustix::fs::Mode;
 use rustix::process::umask;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use thorp_net::{Address, CertificateAuthority, Identity};
-use thorp_server::{Bytes, HomeConfigFile, HomeServer, Opening, OtherHome};
+use thorp_server::{Bytes, HomeConfigFile, HomeServer, HttpFor, Opening, OtherHome};
 
 /// What `thorp home` is told.
 #[derive(Args, Debug)]
@@ -63,7 +64,11 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
             let server = HomeServer::start(config.clone())
                 .await
                 .map_err(|error| node::refused(&error))?;
-            welcome(&config, &server)?;
+            let started = Started::of(&config, &server)?;
+            match options.common.json {
+                true => say_json(&started.as_json())?,
+                false => started.welcome()?,
+            }
             server.run(shutdown).await;
             Ok(())
         },
@@ -124,39 +129,76 @@ fn others(homes: &[NameAnd<Address>]) -> Vec<OtherHome> {
     others
 }
 
-/// Tells how others come in.
-fn welcome(config: &HomeConfigFile, server: &HomeServer) -> Result<(), Failure> {
-    let wrong = |error| node::config_failure(&error);
-    let (name, dir) = (
-        config.name().map_err(wrong)?,
-        config.data_dir().map_err(wrong)?,
-    );
-    say(&format!(
-        "home {name} keeps its segments in {}",
-        dir.display()
-    ))?;
-    node::say_listening(server.addresses())?;
-    let open = server.segments_without_rights();
-    if open > 0 {
-        say(&format!(
-            "  every member may read and write in {open} of its segments, which have no rights list: an operator gives them one \
-             with\n    thorp rights grant SEGMENT RIGHT SUBJECT"
-        ))?;
+/// A home that runs.
+struct Started<'a> {
+    name: &'a str,
+    dir: &'a Path,
+    server: &'a HomeServer,
+    http: (Option<SocketAddr>, HttpFor),
+    /// The authority's directory, if it is here.
+    authority: Option<PathBuf>,
+    /// The identity of a member on this machine, if there is one.
+    local: Option<PathBuf>,
+    village: String,
+}
+
+impl<'a> Started<'a> {
+    fn of(config: &'a HomeConfigFile, server: &'a HomeServer) -> Result<Self, Failure> {
+        let wrong = |error| node::config_failure(&error);
+        let dir = config.data_dir().map_err(wrong)?;
+        let authority = CertificateAuthority::find(dir);
+        let local = config.local_identity_dir().map_err(wrong)?;
+        Ok(Started {
+            name: config.name().map_err(wrong)?,
+            dir,
+            server,
+            http: (server.http_address(), config.http_for),
+            authority: CertificateAuthority::is_in(&authority).then_some(authority),
+            local: Identity::load(&local).is_ok().then_some(local),
+            village: node::village(config.identity_dir())?,
+        })
     }
-    let authority = CertificateAuthority::find(dir);
-    if CertificateAuthority::is_in(&authority) {
-        say(
-            "  let another node in (ROLE: member, site, home or operator), and carry the directory to its machine:",
-        )?;
-        let pasted = node::pasted(&authority);
+
+    /// Tells how others come in.
+    fn welcome(&self) -> Result<(), Failure> {
         say(&format!(
-            "    thorp invite NAME --role ROLE --dir {pasted} --out NAME-identity"
+            "home {} keeps its segments in {}",
+            self.name,
+            self.dir.display()
         ))?;
+        node::say_listening(self.server.addresses())?;
+        let open = self.server.segments_without_rights();
+        if open > 0 {
+            say(&format!(
+                "  every member may read and write in {open} of its segments, which have no rights list: an operator gives them one \
+                 with\n    thorp rights grant SEGMENT RIGHT SUBJECT"
+            ))?;
+        }
+        if let Some(authority) = &self.authority {
+            say(
+                "  let another node in (ROLE: member, site, home or operator), and carry the directory to its machine:",
+            )?;
+            let pasted = node::pasted(authority);
+            say(&format!(
+                "    thorp invite NAME --role ROLE --dir {pasted} --out NAME-identity"
+            ))?;
+        }
+        node::say_ready(self.server.addresses(), self.local.as_deref(), self.http)
     }
-    let local = config.local_identity_dir().map_err(wrong)?;
-    let local = Identity::load(&local).is_ok().then_some(&*local);
-    let http = (server.http_address(), config.http_for);
-    node::say_ready(server.addresses(), local, http)
+
+    fn as_json(&self) -> serde_json::Value {
+        serde_json::json!({
+            "name": self.name,
+            "home_id": self.server.home().0,
+            "village": self.village,
+            "dir": node::shown(self.dir),
+            "listen": node::each(self.server.addresses()),
+            "http": self.http.0.map(|at| at.to_string()),
+            "authority": self.authority.as_deref().map(node::shown),
+            "local_identity": self.local.as_deref().map(node::shown),
+            "segments_without_rights": self.server.segments_without_rights(),
+        })
+    }
 }
 
 /// The whole configuration as TOML.
@@ -242,7 +284,12 @@ only, also after restarts. So does a copy of a directory. --restored, --moved, a
 
 No name in a certificate takes more of the segments, of the store or of what is under way than it leaves free: a
 village of one name may fill half of the store. [shares] in the file of --config has the limits of a name, and
---print-config shows them.";
+--print-config shows them.
+
+Examples:
+  thorp home --dir alps --name alps
+  thorp home --dir alps --name alps --print-config
+  thorp home --dir dale --name dale --identity dale-identity --other-home dev=127.0.0.1:7420";
 
 #[cfg(test)]
 mod tests {

@@ -30,6 +30,7 @@ pub(crate) struct Options {
 #[derive(Subcommand, Debug)]
 enum Job {
     /// Import a file into a segment that has no building
+    #[command(after_help = IMPORT_HELP)]
     Import {
         /// The IFC file; standard input if it is -
         #[arg(value_parser = names::file)]
@@ -39,6 +40,7 @@ enum Job {
         segment: String,
     },
     /// Write a building to a file, as it is at one moment
+    #[command(after_help = EXPORT_HELP)]
     Export {
         /// thorp://HOME/path
         #[arg(value_parser = names::segment)]
@@ -154,6 +156,15 @@ impl From<StoreError> for Failure {
 const HELP: &str = "\
 Building models in IFC (STEP files, ISO 10303-21): one object for each entity.
 
+Examples:
   thorp ifc import house.ifc thorp://dev/house
-  thorp ifc export thorp://dev/house house.ifc
+  thorp ifc export thorp://dev/house copy.ifc";
+
+const IMPORT_HELP: &str = "\
+Examples:
+  thorp ifc import house.ifc thorp://dev/house";
+
+const EXPORT_HELP: &str = "\
+Examples:
+  thorp ifc export thorp://dev/house copy.ifc
   thorp ifc export thorp://dev/house - | wc -l";

@@ -159,4 +159,8 @@ fn as_json(member: &Member, name: &str, contents: &Contents) -> Result<serde_jso
 }
 
 const HELP: &str = "\
-Of a segment: its pages, objects, bytes and roots. Of an object: its size and its beginning.";
+Of a segment: its pages, objects, bytes and roots. Of an object: its size and its beginning.
+
+Examples:
+  thorp inspect thorp://dev/notes --objects
+  thorp inspect 'thorp://dev/notes#1.0.1'";

@@ -73,12 +73,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     });
     let identity = issued.map_err(|error| failed(&error, &grant, out))?;
     match options.json {
-        true => say_json(&serde_json::json!({
-            "name": identity.name(),
-            "role": identity.role().as_str(),
-            "village": identity.village(),
-            "identity": out.display().to_string(),
-        })),
+        true => say_json(&as_json(&identity, out, options.with_site)),
         false => say_how(&identity, out, options.with_site),
     }
 }
@@ -155,6 +150,17 @@ pub(super) fn check_out(out: &Path) -> Result<(), Failure> {
     Err(Failure::new(what, EMPTY))
 }
 
+/// The same as [`say_how`], for a program.
+pub(super) fn as_json(identity: &Identity, out: &Path, with_site: bool) -> serde_json::Value {
+    serde_json::json!({
+        "name": identity.name(),
+        "role": identity.role().as_str(),
+        "village": identity.village(),
+        "identity": out.display().to_string(),
+        "site_identity": with_site.then(|| site_dir(out).display().to_string()),
+    })
+}
+
 /// What to do with the directory of a new identity.
 pub(super) fn say_how(identity: &Identity, out: &Path, with_site: bool) -> Result<(), Failure> {
     let flag = match identity.role() {
@@ -224,6 +230,7 @@ that has a certificate may join, with that name and in that role. A site needs -
 for the same name and the same directory renews the certificate in the last third of its life, and else
 changes nothing.
 
-  thorp invite anna                                    # a token, where `thorp dev` or `thorp ca serve` runs
-  thorp invite office --role site --dir alps --out office
-  thorp invite olga --role operator --dir alps --out olga";
+Examples:
+  thorp invite anna                    # a token, where `thorp dev` or `thorp ca serve` runs
+  thorp invite office --role site --out office-identity
+  thorp invite ben --dir village --out ben-identity --json";

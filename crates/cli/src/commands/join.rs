@@ -170,5 +170,6 @@ programs join from now on; it is the current one if there is none. The node rene
 third of its life, while it runs and the authority's process does. Doing it again with the same token
 completes what was cut short; a token works for no second node.
 
+Examples:
   thorp join thorp2-…                        # a member: keeps it as a context
-  thorp join thorp2-… --out office-identity  # a site or a home: `thorp site --identity office-identity`";
+  thorp join thorp2-… --out office-identity  # a site or a home: name it with --identity";

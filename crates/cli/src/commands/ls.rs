@@ -136,5 +136,6 @@ Lists segments whose names begin as given; of all homes if nothing is given. Hom
 named, and the exit code is 4 then. Pages are given to members by the dozen, and cost nothing while nothing is in
 them.
 
+Examples:
   thorp ls
-  thorp ls thorp://alps/shop --json";
+  thorp ls thorp://dev/shop --json";

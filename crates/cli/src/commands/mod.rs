@@ -42,7 +42,7 @@ pub(crate) fn say(line: &str) -> Result<(), Failure> {
 }
 
 /// Prints a value as JSON.
-fn say_json(value: &impl serde::Serialize) -> Result<(), Failure> {
+pub(crate) fn say_json(value: &impl serde::Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value)
         .map_err(|error| Failure::new(format!("it cannot be told as JSON: {error}"), ""))?;
     say(&text)

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
-use thorp_net::{Address, Congestion};
+use thorp_net::{Address, Congestion, Identity};
 use thorp_server::{
     Bytes, ChildDelay, ConfigError, HttpAt, HttpFor, LinkLimits, LogConfig, LogFormat, ServerError,
 };
@@ -64,6 +64,9 @@ pub(super) struct Common {
     /// error, warn, info, debug or trace; single parts too: info,thorp_net=debug
     #[arg(long, value_name = "LEVEL")]
     pub(super) log_level: Option<String>,
+    /// Tell in JSON what runs, once it does
+    #[arg(long, conflicts_with = "print_config")]
+    pub(super) json: bool,
     /// Log a JSON object in each line
     #[arg(long)]
     pub(super) log_json: bool,
@@ -269,6 +272,23 @@ pub(super) fn say_listening(addresses: &[Address]) -> Result<(), Failure> {
         say(&format!("  it listens on {address}"))?;
     }
     Ok(())
+}
+
+/// Where it listens, for a program.
+pub(super) fn each(addresses: &[Address]) -> Vec<String> {
+    addresses.iter().map(ToString::to_string).collect()
+}
+
+/// A directory, for a program that runs elsewhere on this machine.
+pub(super) fn shown(dir: &Path) -> String {
+    text::absolute(dir).display().to_string()
+}
+
+/// The village of a node, as the certificate in its directory names it.
+pub(super) fn village(identity: Result<PathBuf, ConfigError>) -> Result<String, Failure> {
+    let dir = identity.map_err(|error| config_failure(&error))?;
+    let identity = Identity::load(&dir).map_err(|error| refused(&error.into()))?;
+    Ok(identity.village().to_owned())
 }
 
 /// How to use it, and the last line of a start: everything listens now. `local` is the identity of a member on this

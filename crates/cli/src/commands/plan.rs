@@ -2,12 +2,14 @@
 
 use crate::failure::{Code, Failure};
 use crate::http;
+use crate::text;
 use std::time::Duration;
 
 pub(crate) use thorp_plan::Options;
 
 /// Answers a question.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    thorp_plan::be_quiet(text::is_quiet());
     thorp_plan::run(options, |node| http::get(node, "/status", ANSWER_WITHIN))
 }
 

@@ -93,6 +93,7 @@ const HELP: &str = "\
 Stores a file (or standard input) as an object and prints its reference. The segment is made if
 there is none.
 
+Examples:
   thorp put thorp://dev/notes --text hello
   echo hello | thorp put thorp://dev/notes --root greeting
   thorp put thorp://dev/plans plan.pdf --json";

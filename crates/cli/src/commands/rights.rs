@@ -15,6 +15,9 @@ use thorp_client::{Carrier, ErrorKind, Member, Right, RightsList, Segment, Subje
 pub(crate) struct Options {
     #[command(subcommand)]
     action: Action,
+    /// Print JSON
+    #[arg(long, global = true)]
+    json: bool,
     #[command(flatten)]
     via: Via,
 }
@@ -22,15 +25,14 @@ pub(crate) struct Options {
 #[derive(Subcommand, Debug)]
 enum Action {
     /// Print who may do what in a segment
+    #[command(after_help = SHOW_HELP)]
     Show {
         /// thorp://HOME/path
         #[arg(value_parser = names::segment)]
         segment: String,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
     },
     /// Give a right, instead of the one that the subject has
+    #[command(after_help = GRANT_HELP)]
     Grant {
         /// thorp://HOME/path
         #[arg(value_parser = names::segment)]
@@ -44,6 +46,7 @@ enum Action {
     },
     /// Take all rights that the subject has in an entry of its own, or the right to carry
     #[command(
+        after_help = REVOKE_HELP,
         override_usage = "thorp rights revoke [OPTIONS] <SEGMENT> <SUBJECT>...\n       \
                                 thorp rights revoke [OPTIONS] <SEGMENT> carry <SITE>..."
     )]
@@ -123,11 +126,10 @@ fn parsed<T: FromStr<Err: std::fmt::Display>>(word: &str) -> Result<T, Failure> 
 
 /// Prints the list, or what it is after the change.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    match &options.action {
-        Action::Show { segment, json } => {
+    let list = match &options.action {
+        Action::Show { segment } => {
             let member = options.via.join()?;
-            let list = open(&member, segment)?.rights()?;
-            show(list.as_ref(), *json)
+            open(&member, segment)?.rights()?
         }
         Action::Grant {
             segment,
@@ -135,16 +137,14 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
             subjects,
         } => {
             let changes = subjects.iter().map(|word| Change::grant(*right, word));
-            changed(
-                &options.via,
-                segment,
-                &changes.collect::<Result<Vec<_>, _>>()?,
-            )
+            let changes = changes.collect::<Result<Vec<_>, _>>()?;
+            Some(changed(&options.via, segment, &changes)?)
         }
         Action::Revoke { segment, subjects } => {
-            changed(&options.via, segment, &revocations(subjects)?)
+            Some(changed(&options.via, segment, &revocations(subjects)?)?)
         }
-    }
+    };
+    show(list.as_ref(), options.json)
 }
 
 fn revocations(words: &[String]) -> Result<Vec<Change>, Failure> {
@@ -195,18 +195,17 @@ pub(super) fn change_list(
 }
 
 /// All changes in one commit.
-fn changed(via: &Via, name: &str, changes: &[Change]) -> Result<(), Failure> {
+fn changed(via: &Via, name: &str, changes: &[Change]) -> Result<RightsList, Failure> {
     let member = via.join()?;
     let segment = open(&member, name)?;
     let all = |list: &mut RightsList| changes.iter().try_for_each(|one| one.apply(list, name));
-    let list = change_list(&member, &segment, RightsList::without_list, all, |error| {
+    change_list(&member, &segment, RightsList::without_list, all, |error| {
         let todo = format!(
             "only an admin of {name} and an operator may change its rights: `thorp rights show {name}` names the admins. By way of a \
              site that may not carry it nobody does: join at the home (--via)"
         );
         Failure::new(error.to_string(), todo)
-    })?;
-    show(Some(&list), false)
+    })
 }
 
 fn no_entry(segment: &str, subject: &Subject) -> Failure {
@@ -263,7 +262,21 @@ on only these do, and a site that a member carries if that member may read. Afte
 site does: members have to join the home. `grant carry @sites` lets every site carry the segment again, except
 those that members carry.
 
-  thorp rights grant  thorp://alps/plans read anna
-  thorp rights revoke thorp://alps/plans @members
-  thorp rights grant  thorp://alps/plans carry office
-  thorp rights revoke thorp://alps/plans carry office";
+Examples:
+  thorp rights show   thorp://dev/plans
+  thorp rights grant  thorp://dev/plans read anna
+  thorp rights revoke thorp://dev/plans anna";
+
+const SHOW_HELP: &str = "\
+Examples:
+  thorp rights show thorp://dev/plans";
+
+const GRANT_HELP: &str = "\
+Examples:
+  thorp rights grant thorp://dev/plans read anna ben
+  thorp rights grant thorp://dev/plans carry site";
+
+const REVOKE_HELP: &str = "\
+Examples:
+  thorp rights revoke thorp://dev/plans @members
+  thorp rights revoke thorp://dev/plans carry site";

@@ -96,6 +96,7 @@ const HELP: &str = "\
 Removes segments with all their objects, or single objects; their room is free for others afterwards. What refers
 to a removed object finds that it is gone. A full home takes removals.
 
-  thorp rm thorp://dev/notes
+Examples:
   thorp rm 'thorp://dev/notes#1.0.1'
+  thorp rm thorp://dev/notes
   thorp rm --force thorp://dev/a thorp://dev/b";

@@ -1,8 +1,8 @@
 //! `thorp site`: the redirector.
 
 use super::node::{self, Common, NameAnd, Parts};
-use super::say;
 use super::toml::Toml;
+use super::{say, say_json};
 use crate::failure::{Code, Failure};
 use clap::Args;
 use std::path::PathBuf;
@@ -52,12 +52,10 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
             let server = SiteServer::start(&config)
                 .await
                 .map_err(|error| node::refused(&error))?;
-            let name = config.name.as_deref().unwrap_or(DEFAULT_NAME);
-            let above: Vec<String> = config.parent.iter().map(called).collect();
-            say(&format!("site {name}, below {}", above.join(", ")))?;
-            node::say_listening(server.addresses())?;
-            let http = (server.http_address(), config.http_for);
-            node::say_ready(server.addresses(), None, http)?;
+            match options.common.json {
+                true => say_json(&as_json(&config, &server)?)?,
+                false => welcome(&config, &server)?,
+            }
             server.run(shutdown).await;
             Ok(())
         },
@@ -122,6 +120,30 @@ fn parents(homes: &[NameAnd<Address>]) -> Vec<ParentEntry> {
     parents
 }
 
+/// Tells how members come in.
+fn welcome(config: &SiteConfigFile, server: &SiteServer) -> Result<(), Failure> {
+    let name = config.name.as_deref().unwrap_or(DEFAULT_NAME);
+    let above: Vec<String> = config.parent.iter().map(called).collect();
+    say(&format!("site {name}, below {}", above.join(", ")))?;
+    node::say_listening(server.addresses())?;
+    let http = (server.http_address(), config.http_for);
+    node::say_ready(server.addresses(), None, http)
+}
+
+fn as_json(config: &SiteConfigFile, server: &SiteServer) -> Result<serde_json::Value, Failure> {
+    let homes = config.parent.iter().map(|parent| {
+        serde_json::json!({"name": parent.name, "addresses": node::each(&parent.addresses)})
+    });
+    Ok(serde_json::json!({
+        "name": config.name,
+        "village": node::village(config.identity_dir())?,
+        "dir": config.data_dir.as_deref().map(node::shown),
+        "listen": node::each(server.addresses()),
+        "http": server.http_address().map(|at| at.to_string()),
+        "homes": homes.collect::<Vec<_>>(),
+    }))
+}
+
 fn called(parent: &ParentEntry) -> String {
     let address = || parent.addresses.first().map(ToString::to_string);
     parent.name.clone().or_else(address).unwrap_or_default()
@@ -157,7 +179,10 @@ const DEFAULT_DIR: &str = "thorp-site";
 const HELP: &str = "\
 Programs that sit together join here: what one has fetched, its neighbours get from it, and what
 one commits, they have at once. It needs a certificate made by `thorp invite NAME --role site`.
-SIGTERM and SIGINT shut it down in order.";
+SIGTERM and SIGINT shut it down in order.
+
+Examples:
+  thorp site --dir office --identity office-identity --home dev=127.0.0.1:7420";
 
 #[cfg(test)]
 mod tests {

@@ -470,4 +470,8 @@ const PATH: &str = "/status";
 const HELP: &str = "\
 Shows who is connected to a home or a site, how far they are behind, hit ratios, and who is
 stuck. Exit code 3 if it is not well. A node that was started with --http-for-operators answers only to
---identity.";
+--identity.
+
+Examples:
+  thorp status
+  thorp status 127.0.0.1:7430 --json";

@@ -245,8 +245,9 @@ position, what happened, and the object as `thorp get` takes it; also when the s
 rights change. What happened is told as of the time of printing. Ends when interrupted, or when the segment is
 removed. In a segment of more than a million objects, a new one is told as changed.
 
-  thorp watch thorp://alps/notes
-  thorp watch thorp://alps/notes --json --count 10";
+Examples:
+  thorp watch thorp://dev/notes
+  thorp watch thorp://dev/notes --json --count 10";
 
 #[cfg(test)]
 mod tests {

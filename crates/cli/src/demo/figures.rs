@@ -281,6 +281,11 @@ impl Figures {
 
     /// Whether all of it holds.
     pub(crate) fn is_good(&self) -> bool {
-        self.checks.iter().all(|check| check.good)
+        all_good(&self.checks)
     }
+}
+
+/// Whether all that had to hold does.
+pub(crate) fn all_good(checks: &[Check]) -> bool {
+    checks.iter().all(|check| check.good)
 }

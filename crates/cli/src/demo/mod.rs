@@ -13,16 +13,17 @@ pub(crate) mod village;
 mod wire;
 mod work;
 
-use crate::commands::say;
+use crate::commands::{say, say_json};
 use crate::failure::{Code, Failure};
 use crate::text;
 use building::Job;
 use clap::Args;
-use figures::Figures;
 pub(crate) use figures::Link;
+use figures::{Check, Figures};
 use process::Interrupted;
 use progress::Progress;
 use reader::Reader;
+use rights::Checks;
 use std::fs;
 use std::path::{Path, PathBuf};
 pub(crate) use village::READY;
@@ -48,11 +49,14 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE", env = "THORP_PYTHON")]
     python: Option<PathBuf>,
     /// Show rights instead: who is refused what, and by whom
-    #[arg(long, conflicts_with_all = ["model", "quick", "python"])]
+    #[arg(long, conflicts_with_all = ["model", "quick"])]
     rights: bool,
     /// Keep the home's directory and the sockets, and tell where they are
     #[arg(long)]
     keep: bool,
+    /// Print JSON at the end: what was measured, and what had to hold
+    #[arg(long)]
+    json: bool,
 }
 
 /// Runs the demo: progress to standard error, results to standard output.
@@ -62,7 +66,16 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let out = prepare(&options.out)?;
     let logs = out.join("logs");
     if options.rights {
-        return in_own_directory(options.keep, |dir| rights::run(dir, &logs, &interrupted));
+        let checks = in_own_directory(options.keep, |dir| {
+            let mut checks = Checks::new(!options.json);
+            rights::run(dir, &logs, &interrupted, &mut checks)?;
+            Ok(checks.all)
+        })?;
+        if options.json {
+            let good = figures::all_good(&checks);
+            say_json(&serde_json::json!({"good": good, "checks": checks}))?;
+        }
+        return verdict(&checks, None, (&logs, options.json));
     }
     let reader = Reader::find(options.python.as_deref(), &logs, &interrupted)?;
     let floors = if options.quick { 3 } else { 6 };
@@ -79,9 +92,15 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         work(options, &job, &village, &reader)
     })?;
     let page = report::write(&figures, &out)?;
-    say(&format!("\n{}\n", report::as_table(&figures)))?;
-    say(&format!("Report: {}", page.display()))?;
-    verdict(&figures, &logs)
+    match options.json {
+        true => say_json(&report::as_json(&figures, &page))?,
+        false => {
+            say(&format!("\n{}\n", report::as_table(&figures)))?;
+            say(&format!("Report: {}", page.display()))?;
+        }
+    }
+    let elapsed = Some(figures.elapsed_s);
+    verdict(&figures.checks, elapsed, (&logs, options.json))
 }
 
 /// Runs a village in a directory of its own, which goes in the end.
@@ -133,12 +152,21 @@ fn name_of(model: Option<&Path>) -> String {
     }
 }
 
-fn verdict(figures: &Figures, logs: &Path) -> Result<(), Failure> {
-    if figures.is_good() {
-        return say(&format!("All checks hold ({:.0} s).", figures.elapsed_s));
+/// The last line, or the failure. A program has the checks already.
+fn verdict(
+    checks: &[Check],
+    elapsed_s: Option<f64>,
+    (logs, json): (&Path, bool),
+) -> Result<(), Failure> {
+    if figures::all_good(checks) {
+        let took = elapsed_s.map_or_else(String::new, |s| format!(" ({s:.0} s)"));
+        return match json {
+            true => Ok(()),
+            false => say(&format!("All checks hold{took}.")),
+        };
     }
-    let wrong = figures.checks.iter().filter(|check| !check.good).count();
-    let what = format!("{wrong} of {} checks do not hold", figures.checks.len());
+    let wrong = checks.iter().filter(|check| !check.good).count();
+    let what = format!("{wrong} of {} checks do not hold", checks.len());
     let todo = format!(
         "they are marked WRONG above; logs are in {}",
         logs.display()
@@ -175,4 +203,8 @@ fn listen_for_signals(interrupted: &Interrupted) -> Result<(), Failure> {
 const HELP: &str = "\
 Starts a home, two sites and members as processes of their own, with a wide-area link played
 between them. Members of both sites edit one building model together; then OO7 runs with a site
-and without. Exit code 3 if any check fails.";
+and without. Exit code 3 if any check fails.
+
+Examples:
+  thorp demo --rights                  # some seconds
+  thorp demo --quick --json            # needs a Python that has ifcopenshell";

@@ -23,7 +23,7 @@ impl Progress {
             steps,
             step: 0,
             step_started: Instant::now(),
-            lively: io::stderr().is_terminal(),
+            lively: io::stderr().is_terminal() && !text::is_quiet(),
             shown: String::new(),
         }
     }

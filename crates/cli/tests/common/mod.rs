@@ -6,10 +6,15 @@
     reason = "a process that cannot be run fails the test"
 )]
 
+pub(crate) mod commands;
+pub(crate) mod dev_village;
 pub(crate) mod kills;
 pub(crate) mod metrics;
 pub(crate) mod one_site;
+pub(crate) mod scene;
+pub(crate) mod schema;
 pub(crate) mod two_homes;
+pub(crate) mod votes;
 
 use thorp_testing::{Said, Thorp, report_skipped};
 

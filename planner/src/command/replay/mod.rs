@@ -40,8 +40,8 @@ Sizes are numbers of pages, or parts of all pages that the trace asks for: 5%.
 
 Examples:
   thorp plan replay anna.csv ben.csv --client-pages 2000
-  thorp plan replay w106.oracleGeneral.zst --clients 8 --client-pages 2% --servers 2 --server-pages 10%
-  thorp plan replay blocks.txt.gz --deal by-object --local s3-fifo --policy n-chance --html plan.html";
+  thorp plan replay w106.oracleGeneral.zst --clients 8 --client-pages 2% --servers 2
+  thorp plan replay blocks.txt.gz --deal by-object --policy n-chance --html plan.html";
 
 /// Answers.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {

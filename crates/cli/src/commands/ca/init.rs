@@ -1,8 +1,8 @@
 //! `thorp ca init`: makes an authority, or moves one.
 
 use crate::commands::home::IDENTITY_DIR;
-use crate::commands::node::{pasted, refused};
-use crate::commands::say;
+use crate::commands::node::{pasted, refused, shown};
+use crate::commands::{say, say_json};
 use crate::failure::Failure;
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -17,6 +17,9 @@ pub(crate) struct Options {
     /// Move the authority here that is in this directory, or in that of the home that made the village
     #[arg(long, value_name = "DIR")]
     from: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// A home's certificate of an earlier build, and what the new one has to name.
@@ -39,11 +42,29 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
         Failure::new(error.to_string(), todo)
     };
     let authority = made.map_err(failed)?;
-    if let Some(old) = old {
+    if let Some(old) = &old {
         authority.issue(&old.grant, &old.identity).map_err(failed)?;
+    }
+    let renewed = old.map(|old| old.grant.name);
+    match options.json {
+        true => say_json(&serde_json::json!({
+            "village": authority.village(),
+            "dir": shown(&options.dir),
+            "renewed_home": renewed,
+        })),
+        false => tell(&authority, options, renewed.as_deref()),
+    }
+}
+
+/// Says where the authority is, and what to do with it.
+fn tell(
+    authority: &CertificateAuthority,
+    options: &Options,
+    renewed: Option<&str>,
+) -> Result<(), Failure> {
+    if let Some(home) = renewed {
         say(&format!(
-            "the home {} has a certificate that names its id",
-            old.grant.name
+            "the home {home} has a certificate that names its id"
         ))?;
     }
     say(&format!(
@@ -103,4 +124,8 @@ Makes an authority: a certificate, a key, and the list of what it issued. Nodes 
 each other. The first home of a village makes one itself, in `authority` in its directory. No running
 node needs it. Keep it on a machine that no node runs on: move it there with --from, from a directory that
 you carried, or that of the home. Doing it again changes nothing, and completes what a crash cut short. The
-home of an earlier build must not run meanwhile: it also gets a certificate that names its id.";
+home of an earlier build must not run meanwhile: it also gets a certificate that names its id.
+
+Examples:
+  thorp ca init village
+  thorp ca init elsewhere --from alps  # the authority of the home in ./alps";

@@ -1,7 +1,8 @@
 //! `thorp ca issue`: a certificate, with all that can be chosen.
 
-use crate::commands::invite::{check_out, failed, say_how};
+use crate::commands::invite::{as_json, check_out, failed, say_how};
 use crate::commands::node::refused;
+use crate::commands::say_json;
 use crate::failure::{Code, Failure};
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -36,6 +37,9 @@ pub(crate) struct Options {
     /// The directory of the authority, or of the home that made the village
     #[arg(long, value_name = "DIR", default_value = crate::commands::home::DEFAULT_DIR)]
     dir: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 pub(super) fn run(options: &Options) -> Result<(), Failure> {
@@ -44,7 +48,10 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
     let authority = CertificateAuthority::open(CertificateAuthority::find(&options.dir));
     let issued = authority.and_then(|authority| authority.issue(&grant, &options.out));
     let identity = issued.map_err(|error| failed(&error, &grant, &options.out))?;
-    say_how(&identity, &options.out, options.with_site)
+    match options.json {
+        true => say_json(&as_json(&identity, &options.out, options.with_site)),
+        false => say_how(&identity, &options.out, options.with_site),
+    }
 }
 
 fn grant(options: &Options) -> Result<Grant, Failure> {
@@ -91,4 +98,8 @@ const DAY_SECONDS: u64 = 24 * 60 * 60;
 const HELP: &str = "\
 Makes a directory with a certificate and a key for another node, as `thorp invite` does. A home's
 certificate names the home's id: a new home takes it from there. --store makes one for a home that has
-its store already. Without a store of its own a home does not start again under its id: it needs --new-id.";
+its store already. Without a store of its own a home does not start again under its id: it needs --new-id.
+
+Examples:
+  thorp ca issue --name anna --dir village --out anna-identity
+  thorp ca issue --name office --role site --days 90 --dir village --out office-identity";

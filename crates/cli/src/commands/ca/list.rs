@@ -10,6 +10,7 @@ use thorp_net::{CertificateAuthority, IssuedCertificate, Utc};
 
 /// What `thorp ca list` is told.
 #[derive(Args, Debug)]
+#[command(after_help = HELP)]
 pub(crate) struct Options {
     /// The directory of the authority, or of the home that made the village
     #[arg(value_name = "DIR", default_value = crate::commands::home::DEFAULT_DIR)]
@@ -81,3 +82,8 @@ fn wall_ms(time: SystemTime) -> u64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
+
+const HELP: &str = "\
+Examples:
+  thorp ca list village
+  thorp ca list village --json";

@@ -12,6 +12,7 @@ use clap::Subcommand;
 
 /// What is to be done with the authority.
 #[derive(Subcommand, Debug)]
+#[command(after_help = HELP)]
 pub(crate) enum Command {
     /// Make the authority of a new village, or move one into a directory of its own
     Init(init::Options),
@@ -38,3 +39,10 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         Command::Serve(options) => serve::run(options),
     }
 }
+
+const HELP: &str = "\
+The first home of a village makes the authority. `thorp invite` is the short way to let a node in.
+
+Examples:
+  thorp ca list village
+  thorp ca serve village --listen 127.0.0.1:7440";

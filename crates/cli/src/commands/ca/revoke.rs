@@ -1,6 +1,7 @@
 //! `thorp ca revoke`: a node that is no longer let in.
 
-use crate::commands::say;
+use crate::commands::node::each;
+use crate::commands::{say, say_json};
 use crate::failure::{Code, Failure};
 use clap::Args;
 use std::path::PathBuf;
@@ -18,6 +19,9 @@ pub(crate) struct Options {
     /// The directory of the authority, or of the home that made the village
     #[arg(long, value_name = "DIR", default_value = crate::commands::home::DEFAULT_DIR)]
     dir: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// Exit code 4 if somebody was not reached.
@@ -29,47 +33,104 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
     };
     let authority = CertificateAuthority::open(CertificateAuthority::find(&options.dir));
     let authority = authority.map_err(failed)?;
+    let mut done = Done::default();
     if let Some(name) = &options.name {
-        let revoked = authority.revoke(name).map_err(failed)?;
-        if revoked == 0 {
+        done.certificates = authority.revoke(name).map_err(failed)?;
+        if done.certificates == 0 {
             let what = format!("{name} has no certificate that is good");
             return Err(Failure::new(what, "`thorp ca list` shows what was issued"));
         }
-        say(&format!("{name} is revoked: certificates {revoked}"))?;
+        let count = done.certificates;
+        options.tell(&format!("{name} is revoked: certificates {count}"))?;
     }
-    announce(&authority, options)
+    announce(&authority, options, &mut done)?;
+    if options.json {
+        say_json(&done.as_json(options.name.as_deref()))?;
+    }
+    done.check()
 }
 
-fn announce(authority: &CertificateAuthority, options: &Options) -> Result<(), Failure> {
-    if options.at.is_empty() {
-        let what = "no home and no site was told";
-        let todo = "name all of them with --at: until then they let the node in";
-        return Err(Failure::new(what, todo).with(Code::Unreachable));
+impl Options {
+    /// Prints a line to a person, as it happens.
+    fn tell(&self, line: &str) -> Result<(), Failure> {
+        match self.json {
+            true => Ok(()),
+            false => say(line),
+        }
     }
+}
+
+/// What was revoked, and who knows it.
+#[derive(Default)]
+struct Done {
+    certificates: usize,
+    told: Vec<Address>,
+    /// Who was not reached, and why.
+    missed: Vec<(Address, String)>,
+}
+
+fn announce(
+    authority: &CertificateAuthority,
+    options: &Options,
+    done: &mut Done,
+) -> Result<(), Failure> {
     let runtime = thorp_server::runtime().map_err(|error| {
         let what = format!("the system gives no runtime: {error}");
         Failure::new(what, "try again")
     })?;
-    let mut missed = Vec::new();
     for address in &options.at {
         match runtime.block_on(announce_revoked(authority, address)) {
-            Ok(()) => say(&format!("  {address} has it"))?,
+            Ok(()) => {
+                options.tell(&format!("  {address} has it"))?;
+                done.told.push(address.clone());
+            }
             Err(error) => {
-                say(&format!("  {address} was not reached: {error}"))?;
-                missed.push(address.to_string());
+                options.tell(&format!("  {address} was not reached: {error}"))?;
+                done.missed.push((address.clone(), error.to_string()));
             }
         }
     }
-    if missed.is_empty() {
-        return Ok(());
+    Ok(())
+}
+
+impl Done {
+    fn as_json(&self, name: Option<&str>) -> serde_json::Value {
+        let missed = self.missed.iter();
+        let missed = missed
+            .map(|(address, why)| serde_json::json!({"address": address.to_string(), "why": why}));
+        serde_json::json!({
+            "name": name,
+            "certificates": self.certificates,
+            "announced_to": each(&self.told),
+            "not_reached": missed.collect::<Vec<_>>(),
+        })
     }
-    let what = format!("{} still let the node in", missed.join(", "));
-    let todo = "when they are reached, run `thorp ca revoke --dir DIR --at ADDR` for them, with the same authority";
-    Err(Failure::new(what, todo).with(Code::Unreachable))
+
+    fn check(&self) -> Result<(), Failure> {
+        let (what, todo) = match (&self.missed[..], &self.told[..]) {
+            ([], []) => (
+                "no home and no site was told".to_owned(),
+                "name all of them with --at: until then they let the node in",
+            ),
+            ([], _) => return Ok(()),
+            (missed, _) => {
+                let missed: Vec<String> = missed.iter().map(|(at, _)| at.to_string()).collect();
+                (
+                    format!("{} still let the node in", missed.join(", ")),
+                    "when they are reached, run `thorp ca revoke --dir DIR --at ADDR` for them, with the same authority",
+                )
+            }
+        };
+        Err(Failure::new(what, todo).with(Code::Unreachable))
+    }
 }
 
 const HELP: &str = "\
 Each home and site that is named keeps the serial numbers in its identity's directory, ends the connections
 that stand by them, and turns the node away. It is told everything that was revoked and has not
 expired, so one that was away can be told later. Name all homes and sites. A name that was revoked may be let
-in again, with a new certificate in a new directory.";
+in again, with a new certificate in a new directory.
+
+Examples:
+  thorp ca revoke anna --dir thorp-dev --at 127.0.0.1:7420 --at 127.0.0.1:7421
+  thorp ca revoke --dir thorp-dev --at 127.0.0.1:7421    # one that was away before";

@@ -1,6 +1,6 @@
 //! `thorp ca rotate`: a new key for the authority.
 
-use crate::commands::say;
+use crate::commands::{say, say_json};
 use crate::failure::Failure;
 use clap::{ArgGroup, Args};
 use std::path::PathBuf;
@@ -25,15 +25,14 @@ pub(crate) struct Options {
     /// With --finish: nobody lets in nodes that have not renewed their certificates
     #[arg(long, requires = "finish")]
     leave_behind: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// Says what has to happen before the next step.
 pub(super) fn run(options: &Options) -> Result<(), Failure> {
-    let (step, next) = match (options.begin, options.switch) {
-        (true, _) => (Rotation::Begin, NEXT_OF_BEGIN),
-        (false, true) => (Rotation::Switch, NEXT_OF_SWITCH),
-        (false, false) => (Rotation::Finish, NEXT_OF_FINISH),
-    };
+    let step = options.step();
     let dir = CertificateAuthority::find(&options.dir);
     let failed = |error: IdentityError| {
         let todo = "give the directory of the authority, and the steps in the order --begin, --switch, --finish";
@@ -44,14 +43,42 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
         nobody_is_left(&authority.of_earlier_key().map_err(failed)?)?;
     }
     let authority = CertificateAuthority::rotate(dir, step).map_err(failed)?;
-    say(&format!("village {}: {next}", authority.village()))?;
-    match step {
-        Rotation::Switch => {
-            let nodes = authority.of_earlier_key().map_err(failed)?;
-            say(&format!("  not renewed yet: {}", listed(&nodes)))
-        }
-        Rotation::Begin | Rotation::Finish => Ok(()),
+    let behind = match step {
+        Rotation::Switch => Some(authority.of_earlier_key().map_err(failed)?),
+        Rotation::Begin | Rotation::Finish => None,
+    };
+    let (word, next) = match step {
+        Rotation::Begin => ("begin", NEXT_OF_BEGIN),
+        Rotation::Switch => ("switch", NEXT_OF_SWITCH),
+        Rotation::Finish => ("finish", NEXT_OF_FINISH),
+    };
+    if options.json {
+        let nodes = behind.unwrap_or_default();
+        return say_json(&serde_json::json!({
+            "village": authority.village(),
+            "step": word,
+            "not_renewed": nodes.iter().map(as_json).collect::<Vec<_>>(),
+        }));
     }
+    say(&format!("village {}: {next}", authority.village()))?;
+    match behind {
+        Some(nodes) => say(&format!("  not renewed yet: {}", listed(&nodes))),
+        None => Ok(()),
+    }
+}
+
+impl Options {
+    fn step(&self) -> Rotation {
+        match (self.begin, self.switch) {
+            (true, _) => Rotation::Begin,
+            (false, true) => Rotation::Switch,
+            (false, false) => Rotation::Finish,
+        }
+    }
+}
+
+fn as_json(node: &CertifiedName) -> serde_json::Value {
+    serde_json::json!({"name": node.name(), "role": node.role().as_str()})
 }
 
 fn nobody_is_left(nodes: &[CertifiedName]) -> Result<(), Failure> {
@@ -89,4 +116,9 @@ const NEXT_OF_FINISH: &str =
 const HELP: &str = "\
 The village keeps its name. Between the steps, every node has to get what the step before has changed:
 by renewing its certificate, or by the same `thorp invite NAME --role ROLE --out DIR` as at first. Nodes take
-the files in their directories while they run, and no connection ends.";
+the files in their directories while they run, and no connection ends.
+
+Examples:
+  thorp ca rotate village --begin
+  thorp ca rotate village --switch
+  thorp ca rotate village --finish --leave-behind";

@@ -1,7 +1,7 @@
 //! `thorp ca serve`: the authority's process.
 
-use crate::commands::node::shutdown;
-use crate::commands::say;
+use crate::commands::node::{shown, shutdown};
+use crate::commands::{say, say_json};
 use crate::failure::{Code, Failure};
 use clap::Args;
 use std::path::PathBuf;
@@ -21,6 +21,9 @@ pub(crate) struct Options {
     /// The address that nodes call, if it is another one
     #[arg(long, value_name = "ADDR")]
     public: Option<Address>,
+    /// Tell in JSON where it answers, once it does
+    #[arg(long)]
+    json: bool,
     /// Shut down when standard input ends: for programs that start this one
     #[arg(long, hide = true)]
     until_stdin_closes: bool,
@@ -49,18 +52,33 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
         let server = AuthorityServer::bind(authority, &options.listen, public).await;
         let server = server.map_err(|error| failed(error.to_string()))?;
         let public = public.unwrap_or(server.address());
-        say(&format!(
-            "the authority of village {village} answers at {public}"
-        ))?;
-        say("  let a node in, and run what it prints on the node's machine:")?;
-        say("    thorp invite NAME --role ROLE --dir DIR")?;
-        say("ready")?;
+        match options.json {
+            true => say_json(&serde_json::json!({
+                "village": village,
+                "dir": shown(&options.dir),
+                "address": public.to_string(),
+            }))?,
+            false => welcome(&village, public)?,
+        }
         server.run(shutdown(options.until_stdin_closes)?).await;
         Ok(())
     })
 }
 
+/// Tells how nodes come in.
+fn welcome(village: &str, public: &Address) -> Result<(), Failure> {
+    say(&format!(
+        "the authority of village {village} answers at {public}"
+    ))?;
+    say("  let a node in, and run what it prints on the node's machine:")?;
+    say("    thorp invite NAME --role ROLE --dir DIR")?;
+    say("ready")
+}
+
 const HELP: &str = "\
 Runs beside the authority's directory, on any machine. Nodes need it to join with a token, and to renew
 their certificates in the last third of their lives. While it does not run, nobody with a good certificate
-is affected. --listen with 0.0.0.0 needs --public. SIGTERM and SIGINT end it.";
+is affected. --listen with 0.0.0.0 needs --public. SIGTERM and SIGINT end it.
+
+Examples:
+  thorp ca serve village --listen 127.0.0.1:7440";

@@ -260,6 +260,7 @@ Runs a home, a site below it and the authority's process, on this machine only a
 the certificates that they need, and the context with which commands and programs join. Started again in the same
 directory, it has the same data, and the same ports if they are free. SIGTERM and SIGINT shut it down in order.
 
+Examples:
   thorp dev                            # in ./thorp-dev
   thorp dev --temporary                # nothing of it stays
   thorp dev --name play --dir play     # another one beside it";

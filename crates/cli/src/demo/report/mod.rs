@@ -6,6 +6,7 @@ mod table;
 
 use super::figures::Figures;
 use crate::failure::Failure;
+use serde::Serialize;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +21,22 @@ pub(crate) fn write(figures: &Figures, out: &Path) -> Result<PathBuf, Failure> {
     let page = out.join("report.html");
     fs::write(&page, html::render(figures)?).map_err(|error| Failure::file(&page, &error))?;
     Ok(page)
+}
+
+/// The figures for a program, with whether all of them are as they should be, and the path of the page.
+pub(crate) fn as_json(figures: &Figures, page: &Path) -> impl Serialize {
+    #[derive(Serialize)]
+    struct Document {
+        good: bool,
+        report: String,
+        #[serde(flatten)]
+        figures: Figures,
+    }
+    Document {
+        good: figures.is_good(),
+        report: page.display().to_string(),
+        figures: figures.clone(),
+    }
 }
 
 #[cfg(test)]
