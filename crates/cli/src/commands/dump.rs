@@ -208,6 +208,7 @@ const HELP: &str = "\
 Writes all objects and roots of a segment as lines of JSON, which `thorp load` reads. References between the objects are
 kept. A dump that was interrupted leaves FILE.part; the same command goes on with it.
 
+Examples:
   thorp dump thorp://dev/notes notes.jsonl
   thorp dump thorp://dev/notes - | wc -l";
 

@@ -345,4 +345,5 @@ const HELP: &str = "\
 Makes a segment of a file that `thorp dump` has written, with all its objects, roots, and references between them. The
 segment must be new or empty. A load that was interrupted leaves a part, and the same command goes on with it.
 
+Examples:
   thorp load notes.jsonl thorp://dev/notes-again";

@@ -121,8 +121,10 @@ fn remove(member: &Member, name: &str, (root, json): (&str, bool)) -> Result<(),
 const HELP: &str = "\
 A root is a name for an object, by which programs find where to begin.
 
+Examples:
   thorp root ls thorp://dev/notes";
 
-const LS_HELP: &str = "  thorp root ls thorp://dev/notes";
-const SET_HELP: &str = "  thorp root set thorp://dev/notes greeting 'thorp://dev/notes#1.0.1'";
-const RM_HELP: &str = "  thorp root rm thorp://dev/notes greeting";
+const LS_HELP: &str = "Examples:\n  thorp root ls thorp://dev/notes";
+const SET_HELP: &str =
+    "Examples:\n  thorp root set thorp://dev/notes greeting 'thorp://dev/notes#1.0.1'";
+const RM_HELP: &str = "Examples:\n  thorp root rm thorp://dev/notes greeting";

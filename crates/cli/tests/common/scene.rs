@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use thorp_testing::{Intruder, Process, finish};
 
 /// What is done before the examples of a command, whose name begins so. `$STOPPED` is the directory of a stopped home.
-const BEFORE: [(&str, &str); 27] = [
+const BEFORE: [(&str, &str); 30] = [
     ("context add", ANNA),
     ("context rm", ANNA),
     (
@@ -43,6 +43,12 @@ const BEFORE: [(&str, &str); 27] = [
         "thorp put thorp://dev/a --text a; thorp put thorp://dev/b --text b",
     ),
     ("get", HELLO),
+    ("root", HELLO),
+    ("dump", HELLO),
+    (
+        "load",
+        "thorp put thorp://dev/notes --text hello; thorp dump thorp://dev/notes notes.jsonl",
+    ),
     ("watch", HELLO),
     ("put", "echo plan > plan.pdf"),
     ("rights", "thorp put thorp://dev/plans --text plan"),
