@@ -8,14 +8,14 @@
 mod common;
 
 use common::commands::{Listed, all, examples, for_each_at_once};
-use common::dev_village::document;
+use common::dev_village::{DevVillage, cut_journal, document, stopped_home};
 use common::scene::{PRINTS, Scene};
 use common::schema::{self, Schema};
-use common::thorp;
+use common::{thorp, two_homes};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
-use thorp_testing::{Process, finish};
+use thorp_testing::{Process, Said, eventually, finish};
 
 /// What these print is for a shell and for `man`: they refuse the flag.
 const WITHOUT: [&str; 2] = ["completions", "man"];
@@ -76,6 +76,70 @@ fn a_wrong_call_of_any_command_is_a_document() {
         assert_is(&schema, &document, &command);
         assert_eq!(document["error"]["kind"], "usage", "{command}");
     }
+}
+
+/// What was done comes first, then the error that says what is wrong with it. Others are results that no example has.
+#[test]
+fn what_goes_wrong_leaves_a_document_of_what_was_done() {
+    let village = DevVillage::start();
+    let user = &village.user;
+    let scene = |script: &str| finish(user.shell(script));
+    let ready = "thorp invite anna --out anna; thorp put thorp://dev/notes --text x; \
+                 printf '\\377' | thorp put thorp://dev/bytes --root r";
+    assert_eq!(scene(ready).code, 0);
+    let nobody = "thorp ca revoke anna --dir thorp-dev --at unix:/nobody.sock --json";
+    assert_both("ca-revoke", &scene(nobody), 4);
+    let some = "thorp rm thorp://dev/notes thorp://dev/nosuch --json";
+    let removed = assert_both("rm", &scene(some), 5);
+    assert_eq!(removed["removed"], json!(["thorp://dev/notes"]));
+    let got = assert_one("get", &scene("thorp get thorp://dev/bytes --root r --json"));
+    assert_eq!((&got["hex"], &got["text"]), (&json!("ff"), &Value::Null));
+    fs::write(user.path(".config/thorp/contexts/dev/context.toml"), "no").unwrap();
+    let contexts = assert_one("context-ls", &scene("thorp context ls --json"));
+    assert!(contexts[0]["error"].is_string(), "{contexts}");
+}
+
+#[test]
+fn homes_that_are_damaged_or_away_are_in_the_document() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let home = stopped_home(dir.path());
+    cut_journal(&home);
+    let salvage = ["salvage", &path("home"), &path("salvaged"), "--json"];
+    let salvaged = assert_both("salvage", &thorp().run(&salvage), 3);
+    assert!(!salvaged["lost_groups"].is_null(), "{salvaged}");
+
+    fs::create_dir(path("two")).unwrap();
+    let mut village = two_homes::Village::start(&dir.path().join("two"));
+    village.kill(1);
+    let site = ["--via", village.site(), "--identity", village.identity()];
+    let mut listed = Value::Null;
+    // The site misses the home a little later.
+    eventually("dale is missed", || {
+        let said = thorp().run(&[&["ls", "--json"], &site[..]].concat());
+        listed = assert_both("ls", &said, 4);
+        listed["not_reached"][0]["home"] == "dale"
+    });
+}
+
+/// A document on standard output, and nothing else.
+fn assert_one(schema: &str, said: &Said) -> Value {
+    assert_eq!((said.code, &*said.err), (0, ""), "{}", said.out);
+    assert_prints_as(schema, &said.out)
+}
+
+/// A document on standard output, and one of the error on standard error.
+fn assert_both(schema: &str, said: &Said, code: i32) -> Value {
+    assert_eq!(said.code, code, "{}{}", said.out, said.err);
+    let error = assert_prints_as("error", &said.err);
+    assert_eq!(error["error"]["code"], code);
+    assert_prints_as(schema, &said.out)
+}
+
+fn assert_prints_as(schema: &str, text: &str) -> Value {
+    let document = serde_json::from_str(text).unwrap();
+    assert_is(&Schema::named(schema), &document, schema);
+    document
 }
 
 #[test]

@@ -7,7 +7,7 @@
 
 mod common;
 
-use common::dev_village::{DevVillage, User, stopped_home};
+use common::dev_village::{DevVillage, User, cut_journal, stopped_home};
 use common::schema::Schema;
 use common::thorp;
 use common::two_homes;
@@ -62,10 +62,7 @@ fn code_2_a_malformed_name() {
 fn code_3_a_damaged_home() {
     let dir = tempfile::tempdir().unwrap();
     let home = stopped_home(dir.path());
-    let journal = home.join("store/thorp-engine/0.jnl");
-    let bytes = fs::read(&journal).unwrap();
-    let end = bytes.iter().rposition(|byte| *byte != 0).unwrap();
-    fs::write(&journal, &bytes[..end * 7 / 10]).unwrap();
+    cut_journal(&home);
     let said = thorp().run(&["check", home.to_str().unwrap(), "--json"]);
     assert_fails(&said, 3, "wrong");
     let report: Value = serde_json::from_str(&said.out).unwrap();

@@ -2,6 +2,7 @@
 
 use super::thorp;
 use serde_json::Value;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
@@ -95,4 +96,12 @@ pub(crate) fn stopped_home(dir: &Path) -> PathBuf {
     home.out(&["put", "thorp://alps/notes", "--text", "hello"]);
     assert_eq!(home.process.terminate(), 0);
     dir.join("home")
+}
+
+/// The end of a stopped home's journal is missing, and its note says so.
+pub(crate) fn cut_journal(home: &Path) {
+    let journal = home.join("store/thorp-engine/0.jnl");
+    let bytes = fs::read(&journal).unwrap();
+    let end = bytes.iter().rposition(|byte| *byte != 0).unwrap();
+    fs::write(&journal, &bytes[..end * 7 / 10]).unwrap();
 }

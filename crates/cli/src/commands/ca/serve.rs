@@ -52,6 +52,8 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
         let server = AuthorityServer::bind(authority, &options.listen, public).await;
         let server = server.map_err(|error| failed(error.to_string()))?;
         let public = public.unwrap_or(server.address());
+        // Before anybody is told that it answers: who reads that may end it at once.
+        let shutdown = shutdown(options.until_stdin_closes)?;
         match options.json {
             true => say_json(&serde_json::json!({
                 "village": village,
@@ -60,7 +62,7 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
             }))?,
             false => welcome(&village, public)?,
         }
-        server.run(shutdown(options.until_stdin_closes)?).await;
+        server.run(shutdown).await;
         Ok(())
     })
 }

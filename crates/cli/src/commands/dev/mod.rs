@@ -88,8 +88,10 @@ fn serve(options: &Options, dir: &Path, context: &OwnContext<'_>) -> Result<(), 
     runtime.block_on(async {
         let village = Village::start(&options.name, dir).await?;
         let is_current = context.write(&village.authority_dir, &village.running)?;
+        // Before anybody is told that it runs: who reads that may end it at once.
+        let shutdown = shutdown(options.until_stdin_closes)?;
         village.tell(options, dir, is_current)?;
-        village.run(shutdown(options.until_stdin_closes)?).await;
+        village.run(shutdown).await;
         Ok(())
     })
 }
