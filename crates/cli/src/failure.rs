@@ -280,4 +280,27 @@ mod tests {
             assert!(rows.contains(&(name, &*code)), "{name}: {code}");
         }
     }
+
+    #[test]
+    fn the_page_of_exit_codes_has_each_with_its_word() {
+        let page = include_str!("../../../docs/exit-codes-and-json.md");
+        let rows = page.lines().filter_map(|line| {
+            let (code, rest) = line.strip_prefix("| ")?.split_once(" | `")?;
+            let (word, _) = rest.split_once("` | ")?;
+            Some((code.parse().ok()?, word))
+        });
+        let codes = [
+            Code::Failed,
+            Code::Usage,
+            Code::Wrong,
+            Code::Unreachable,
+            Code::NotThere,
+            Code::Refused,
+            Code::OutcomeUnknown,
+            Code::NoRight,
+            Code::WentBack,
+        ];
+        let codes = codes.map(|code| (code as u8, code.word()));
+        assert_eq!(rows.collect::<Vec<_>>(), codes);
+    }
 }

@@ -1,4 +1,4 @@
-//! Runs every command of the tutorial, of the reference pages and of the how-to pages, as a reader would.
+//! Runs every command of the README, the tutorial, the reference pages and the how-to pages, as a reader would.
 //!
 //! A page marks its fenced blocks for this test. GitHub shows them without the marks.
 //!
@@ -46,6 +46,7 @@ macro_rules! pages {
 }
 
 pages! {
+    readme: "../README.md",
     tutorial: "tutorial.md",
     using: "using.md",
     exit_codes_and_json: "exit-codes-and-json.md",
