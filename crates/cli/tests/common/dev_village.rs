@@ -10,10 +10,11 @@ use thorp_testing::{Process, Said, finish};
 
 /// The user, and the village `dev` in `thorp-dev` in the user's directory.
 pub(crate) struct DevVillage {
+    // It ends before its directory goes.
+    pub(crate) dev: Process,
     pub(crate) user: User,
     /// What it printed when it ran.
     pub(crate) document: Value,
-    pub(crate) dev: Process,
 }
 
 /// A user with a directory and no contexts.

@@ -95,10 +95,11 @@ const GOES_ON: [(&str, &str); 5] = [
 
 /// A village, and what stands for addresses and tokens of the examples.
 pub(crate) struct Scene {
+    // They end before their directories go.
+    running: Vec<Box<dyn std::any::Any>>,
     user: User,
     stopped: TempDir,
     replaced: Vec<(&'static str, String)>,
-    _running: Vec<Box<dyn std::any::Any>>,
 }
 
 impl Scene {
@@ -140,7 +141,7 @@ impl Scene {
                 "thorp dev",
                 "env XDG_CONFIG_HOME=$PWD/$$ thorp dev".to_owned(),
             )],
-            _running: Vec::new(),
+            running: Vec::new(),
         }
     }
 
@@ -161,7 +162,7 @@ impl Scene {
         let DevVillage { user, dev, .. } = village;
         Scene {
             replaced,
-            _running: vec![Box::new(dev)],
+            running: vec![Box::new(dev)],
             ..Scene::empty(user)
         }
     }
@@ -192,7 +193,7 @@ impl Scene {
         let process = Process::start(self.shell(&format!("{home} --listen {at} {flags}")));
         process.ready();
         self.replaced = vec![("127.0.0.1:7420", at)];
-        self._running.push(Box::new(process));
+        self.running.push(Box::new(process));
     }
 
     /// The home `alps` is in doubt about a transaction, and the other home of it is gone.
@@ -217,7 +218,7 @@ impl Scene {
             ("127.0.0.1:7420", alps),
             ("--identity olga", format!("--identity {olga}")),
         ];
-        self._running.push(Box::new(village));
+        self.running.push(Box::new(village));
     }
 
     /// Starts an example that goes on until it is stopped; None of any other.
