@@ -90,10 +90,12 @@ impl Opened {
         }
     }
 
-    /// Lets go of the files that compactions have read, which the engine keeps until it writes out something.
+    /// Lets go of the files that compactions have read. The engine keeps them until something was written since, and a table
+    /// is written out: a store that takes no commits would keep them for ever. So a record is removed that never was.
     pub(crate) fn drop_old_files(&self) -> fjall::Result<()> {
         let is_at_work = self.database.active_compactions() > 0;
         if self.has_worker && !is_at_work && self.own.sealed_memtable_count() == 0 {
+            self.own.remove(usage::NO_KEY)?;
             self.own.rotate_memtable()?;
         }
         Ok(())

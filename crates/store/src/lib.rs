@@ -56,7 +56,7 @@
 //!
 //! # How a store keeps small on a small volume
 //!
-//! A group leaves alone on the volume what the engine may still write: the memory that waits to be written out, and two
+//! A group leaves alone on the volume what the engine may still write: the memory that waits to be written out, twice, and two
 //! compactions, each as large as the table that it rewrites (416 MiB at most). New data leaves alone a share for removals,
 //! too, and as much as the home has still to install in pages.
 //!
@@ -69,7 +69,7 @@
 //! - [`Store::reclaim`], which a home calls when it is full, rewrites tables of which a sixteenth was deleted or written
 //!   over, and empties the journals.
 //!
-//! On volumes of 24 to 300 MiB a store holds data of 32 to 41 % of the volume, each time that it is filled (the test
+//! On volumes of 24 to 300 MiB a store holds data of 28 to 40 % of the volume, each time that it is filled (the test
 //! `volumes`).
 //!
 //! # What the engine does with a damaged journal, and what is done about it

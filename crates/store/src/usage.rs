@@ -92,6 +92,9 @@ pub(crate) const KEYSPACE: &str = "store";
 /// The key of the usage record.
 pub(crate) const KEY: &[u8] = b"usage";
 
+/// A key under which there is never a record.
+pub(crate) const NO_KEY: &[u8] = b"no";
+
 /// As stores of format 1 have it.
 const VALUE_BYTES_WITHOUT_MARK: usize = 8 + Table::ALL.len() * 16;
 

@@ -276,7 +276,7 @@ programs on this machine; and tells how others join. A further home of the villa
 made by `thorp invite NAME --role home` at the first (--identity); where transactions touch several homes, name each to the others (--other-home). SIGTERM and SIGINT shut it down in order.
 
 The volume of its directory needs 24 MiB at least, and what disk_reserve in the file of --config says beyond that. A
-volume of that size holds about 7 MiB of objects, a larger one up to two fifths of its size. A full home refuses what brings
+volume of that size holds about 6 MiB of objects, a larger one up to two fifths of its size. A full home refuses what brings
 something, and takes deletes and `thorp rm`.
 
 A home that cannot prove that its store has all that was acknowledged starts closed: it lets in operators
