@@ -63,17 +63,7 @@ pub(crate) fn absolute(path: &Path) -> PathBuf {
 
 /// Bytes as people read them.
 pub(crate) fn bytes(count: u64) -> String {
-    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let mut value = count as f64;
-    let mut unit = 0;
-    while value >= 1024. && unit + 1 < units.len() {
-        value /= 1024.;
-        unit += 1;
-    }
-    match unit {
-        0 => format!("{count} B"),
-        _ => format!("{value:.1} {}", units[unit]),
-    }
+    thorp_store::people_bytes(count)
 }
 
 /// So many of something.

@@ -300,6 +300,9 @@ const JOURNAL_BYTES_MAX: u64 = 64 << 20;
 /// way of the next flush, there being one worker.
 const TABLE_FILE_BYTES: u64 = 32 << 20;
 
+/// The most that two compactions write, of whatever tables.
+pub(crate) const MERGES_MAX: u64 = 2 * MERGE_BYTES_MAX;
+
 /// The most that one compaction writes, by the size of its levels: the upper ones whole, or a file of one level with the
 /// dozen that it overlaps below.
 const MERGE_BYTES_MAX: u64 = 13 * TABLE_FILE_BYTES;

@@ -141,5 +141,6 @@ pub use history::{History, Opening, Reopening};
 pub use options::Options;
 pub use salvage::{Lost, Salvaged, salvage};
 pub use store::Store;
+pub use thorp_model::people_bytes;
 pub use usage::{TableUsage, Usage};
 pub use volume::Volume;

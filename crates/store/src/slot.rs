@@ -11,11 +11,11 @@ use thorp_model::StorageError;
 /// It is opened anew only when it is lent to nobody: the engine locks its directory, so there is never a second one beside it.
 /// A reader may borrow it again while it holds it, as one that reads while it scans does.
 pub(crate) struct Slot {
-    engine: Mutex<Held>,
+    engine: Mutex<Current>,
 }
 
 /// The engine, or why there is none.
-type Held = Result<Arc<Opened>, StorageError>;
+type Current = Result<Arc<Opened>, StorageError>;
 
 impl Slot {
     pub(crate) fn new(engine: Opened) -> Slot {
@@ -55,7 +55,7 @@ impl Slot {
     }
 
     /// The lock, when nobody else holds the engine.
-    fn lock_alone(&self) -> Result<Option<MutexGuard<'_, Held>>, StorageError> {
+    fn lock_alone(&self) -> Result<Option<MutexGuard<'_, Current>>, StorageError> {
         for _ in 0..PATIENCE.as_millis() {
             let engine = self.lock();
             match &*engine {
@@ -69,7 +69,7 @@ impl Slot {
         Ok(None)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Held> {
+    fn lock(&self) -> MutexGuard<'_, Current> {
         // A panic while it was opened left an error in it.
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
     }

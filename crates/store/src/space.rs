@@ -86,10 +86,8 @@ impl Space {
             allowed(purpose, limit).saturating_sub(held.content)
         });
         let by_volume = self.volume().map_or(u64::MAX, |volume| {
-            volume
-                .free
-                .saturating_sub(self.left_alone(purpose, volume, held))
-                / WRITTEN_TIMES
+            let left_alone = self.left_alone(purpose, volume, held);
+            content_of(volume.free.saturating_sub(left_alone))
         });
         match by_volume < by_limit {
             true => (by_volume, SpaceBound::Volume),
@@ -101,7 +99,7 @@ impl Space {
     /// share of what a full store refuses later.
     fn left_alone(&self, purpose: Purpose, volume: Volume, held: Held) -> u64 {
         if held.is_idle && matches!(purpose, Purpose::Kept | Purpose::Removal) {
-            // Nothing but what is written now takes room, and it may be what frees some. Memory is not written out before it fits.
+            // Nothing but what is written now takes room, and it may be what frees some. Memory is written out when it fits.
             return LITTLE_LEFT;
         }
         let told = self.disk_reserve.map(|reserve| reserve.max(SHARE_MIN));
@@ -156,6 +154,15 @@ impl Space {
         })
     }
 }
+
+/// The content for which so many bytes on the volume are enough. Only what was brought just now is there several times.
+fn content_of(bytes: u64) -> u64 {
+    let beside = (WRITTEN_TIMES - 1) * BROUGHT_AT_ONCE;
+    (bytes / WRITTEN_TIMES).max(bytes.saturating_sub(beside))
+}
+
+/// What the engine has several times at most, of what is brought, in bytes: what waits in memory, and more.
+const BROUGHT_AT_ONCE: u64 = 64 << 20;
 
 /// How often the engine writes what is brought before it deletes any of it: to a journal, to a table, and in a compaction.
 const WRITTEN_TIMES: u64 = 3;
@@ -277,6 +284,13 @@ mod tests {
         let left_alone = |purpose| space(None, None).left_alone(purpose, volume, idle);
         assert_eq!(left_alone(Purpose::NewData), 39 * MIB);
         assert_eq!(left_alone(Purpose::Removal), LITTLE_LEFT);
+    }
+
+    #[test]
+    fn most_of_a_large_volume_is_left_for_content() {
+        assert_eq!(content_of(30), 10);
+        assert_eq!(content_of(192 * MIB), 64 * MIB);
+        assert_eq!(content_of(100_000 * MIB), 99_872 * MIB);
     }
 
     #[test]

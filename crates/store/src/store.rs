@@ -239,6 +239,11 @@ impl Store {
     pub fn space_left(&self, purpose: Purpose) -> (u64, SpaceBound) {
         let held = self.held(self.usage());
         let left = self.space.left(purpose, held);
+        if left.1 == SpaceBound::Limit || left.0 > engine::MERGES_MAX {
+            return left;
+        }
+        let held = self.measured(held);
+        let left = self.space.left(purpose, held);
         let is_little = |volume: Volume| left.0 < volume.share();
         match left.1 == SpaceBound::Volume && self.space.volume().is_some_and(is_little) {
             true => self.space.left(purpose, self.without_written(held)),
@@ -267,11 +272,13 @@ impl Store {
         let Some(volume) = self.space.volume() else {
             return Ok(false);
         };
+        // One at a time: room is kept for one compaction beside the engine's own.
+        let _alone = self.upkeep.begin();
         let usage = self.usage();
         let is_idle = self.engine.borrow()?.is_idle();
-        let mut writing = is_idle.then(|| self.writing());
+        let held = is_idle.then(|| self.writing());
         let compacted = self.upkeep.compact(&self.engine, volume, &usage)?;
-        let writing = writing.take().unwrap_or_else(|| self.writing());
+        let writing = held.unwrap_or_else(|| self.writing());
         writing.ask_whole()?;
         let emptied = match is_idle && compacted {
             true => self.upkeep.empty_journals(&self.engine)?,
@@ -282,16 +289,28 @@ impl Store {
         Ok(compacted || emptied || goes_on)
     }
 
+    /// Refuses a group that does not fit. Nothing is measured while there is plenty of room.
     fn ask(&self, demand: Demand, held: Held) -> Result<(), Lack> {
-        match self.space.ask(demand, held) {
-            Err(lack) if lack.of == SpaceBound::Volume => {
-                if demand.purpose > Purpose::NewData {
-                    self.ballast.give_up_on(self.space.volume());
-                }
-                self.space.ask(demand, self.without_written(held))
-            }
-            asked => asked,
+        let is_of_volume = |lack: &Lack| lack.of == SpaceBound::Volume;
+        let asked = self.space.ask(demand, held);
+        if !asked.as_ref().is_err_and(is_of_volume) {
+            return asked;
         }
+        let held = self.measured(held);
+        let asked = self.space.ask(demand, held);
+        if !asked.as_ref().is_err_and(is_of_volume) {
+            return asked;
+        }
+        if demand.purpose > Purpose::NewData {
+            self.ballast.give_up_on(self.space.volume());
+        }
+        self.space.ask(demand, self.without_written(held))
+    }
+
+    /// The same with what compactions may write of the tables that there are. It takes some time where these are many.
+    fn measured(&self, held: Held) -> Held {
+        let merges = self.engine.borrow().map_or(0, |engine| engine.merges());
+        Held { merges, ..held }
     }
 
     /// The same without what compactions have written already: that is not free any more. To find out takes some time.
@@ -317,7 +336,7 @@ impl Store {
                 content,
                 to_install: usage.table(Table::Log).bytes,
                 waiting: engine.waiting(),
-                merges: engine.merges(),
+                merges: engine::MERGES_MAX,
                 is_idle: engine.is_idle(),
             },
             // The next that is written says so.

@@ -13,6 +13,7 @@ use crate::usage::Usage;
 use crate::volume::Volume;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use thorp_model::{StorageError, Table};
 
 /// What a group did to the volume, in bytes.
@@ -38,6 +39,8 @@ pub(crate) struct Upkeep {
     /// Bytes written to journals since it was looked at what they take.
     journaled: AtomicU64,
     garbage: [AtomicU64; Table::ALL.len()],
+    /// Held by whoever reclaims. Taken before the store's lock for writing.
+    reclaiming: Mutex<()>,
 }
 
 impl Upkeep {
@@ -49,7 +52,15 @@ impl Upkeep {
             cache_bytes,
             journaled: unknown(),
             garbage: Table::ALL.map(|_| unknown()),
+            reclaiming: Mutex::default(),
         }
+    }
+
+    /// Waits until nobody else reclaims.
+    pub(crate) fn begin(&self) -> MutexGuard<'_, ()> {
+        self.reclaiming
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A group was written.

@@ -102,7 +102,7 @@ impl<'a> Loading<'a> {
             let todo = "load into a new segment, or remove this one first: `thorp rm SEGMENT`";
             return Err(Failure::new(what, todo));
         };
-        if state.file != fresh.file {
+        if state.file != fresh.file || state.made > dump.objects {
             let what = format!("{name} was begun to be loaded from another file");
             let todo = "go on with that one, or remove the segment first: `thorp rm SEGMENT`";
             return Err(Failure::new(what, todo));
@@ -300,6 +300,11 @@ fn begin(tx: &mut Transaction, segment: &Segment, fresh: &State) -> Result<Optio
         let mut made = Vec::new();
         for places in &state.places {
             made.extend(tx.get(places)?);
+        }
+        // Whoever may write in the segment may have changed it.
+        if made.len() as u64 != state.made || state.mended > state.made {
+            let words = format!("the state of the load of {} is damaged", segment.name());
+            return Err(Error::aborted(words));
         }
         return Ok(Some((at, state, made)));
     }

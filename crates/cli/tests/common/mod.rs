@@ -36,3 +36,16 @@ pub(crate) fn skip(needs: &str) {
     assert!(!(in_ci && is_set("THORP_TEST_DATA")), "needs {needs}");
     report_skipped(env!("CARGO_CRATE_NAME"), needs);
 }
+
+/// A building model of one entity.
+pub(crate) const MODEL: &str = "ISO-10303-21;
+HEADER;
+FILE_DESCRIPTION((''),'2;1');
+FILE_NAME('','',(''),(''),'','','');
+FILE_SCHEMA(('IFC4'));
+ENDSEC;
+DATA;
+#1=IFCPERSON($,'Anna',$,$,$,$,$,$);
+ENDSEC;
+END-ISO-10303-21;
+";

@@ -170,7 +170,7 @@ impl Scene {
     /// Files that the examples name, and a stand-in for a Python that has ifcopenshell.
     fn write_files(&self) {
         let write = |name: &str, bytes: &[u8]| fs::write(self.user.path(name), bytes).unwrap();
-        write("house.ifc", MODEL.as_bytes());
+        write("house.ifc", super::MODEL.as_bytes());
         let recorded = |who: &str| {
             let row = |at| format!("{at},{who},read,7/{},8192\n", at % 9);
             let rows: String = (0..90).map(row).collect();
@@ -272,15 +272,3 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
     frame.extend(bytes);
     frame
 }
-
-const MODEL: &str = "ISO-10303-21;
-HEADER;
-FILE_DESCRIPTION((''),'2;1');
-FILE_NAME('','',(''),(''),'','','');
-FILE_SCHEMA(('IFC4'));
-ENDSEC;
-DATA;
-#1=IFCPERSON($,'Anna',$,$,$,$,$,$);
-ENDSEC;
-END-ISO-10303-21;
-";

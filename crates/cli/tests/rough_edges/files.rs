@@ -1,23 +1,12 @@
 //! Files that commands read and write (20 to 22), and pages that they take (24).
 
 use super::Edges;
+use crate::common::MODEL;
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::fs::FileTypeExt;
 use std::process::{Command, Stdio};
 use std::thread;
-
-pub(crate) const MODEL: &str = "ISO-10303-21;
-HEADER;
-FILE_DESCRIPTION((''),'2;1');
-FILE_NAME('','',(''),(''),'','','');
-FILE_SCHEMA(('IFC4'));
-ENDSEC;
-DATA;
-#1=IFCPERSON($,'Anna',$,$,$,$,$,$);
-ENDSEC;
-END-ISO-10303-21;
-";
 
 fn imported() -> (Edges, String) {
     let edges = Edges::new();

@@ -119,7 +119,7 @@ fn edge_13_commands_print_one_document() {
         "thorp://alps/notes"
     );
     let model = edges.path("house.ifc");
-    std::fs::write(&model, crate::files::MODEL).unwrap();
+    std::fs::write(&model, crate::common::MODEL).unwrap();
     assert_eq!(
         document(&["ifc", "import", &model, "thorp://alps/house"])["entities"],
         1
