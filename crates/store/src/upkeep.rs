@@ -238,6 +238,15 @@ mod tests {
 
     const ROUNDS: u64 = 8;
 
+    /// Readers end also when the test fails.
+    struct EndsReaders<'a>(&'a AtomicBool);
+
+    impl Drop for EndsReaders<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+
     fn put(round: u64) -> Batch {
         let op = |key: Vec<u8>| Op::Put {
             table: Table::Pages,
@@ -272,6 +281,7 @@ mod tests {
                     store.scan(Table::Pages, b"", b"", &mut visit).unwrap();
                 }
             });
+            let _ends = EndsReaders(&done);
             for round in 1..=ROUNDS {
                 store.commit(&[put(round)]).unwrap();
                 while !upkeep.empty_journals(store.slot()).unwrap() {}
@@ -281,7 +291,6 @@ mod tests {
                 let last = store.get(Table::Pages, b"same").unwrap().unwrap();
                 assert_eq!(last[0], round as u8);
             }
-            done.store(true, Ordering::Relaxed);
         });
         drop(store);
         let report = check(dir.path()).unwrap();
