@@ -8,6 +8,7 @@ mod args;
 mod commands;
 mod connect;
 mod demo;
+mod destination;
 mod dump;
 mod failure;
 mod http;

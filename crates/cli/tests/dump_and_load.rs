@@ -11,6 +11,7 @@ mod common;
 use common::thorp;
 use serde::{Deserialize, Serialize};
 use std::fs;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 use thorp_client::{JoinConfig, Member, Ref, Segment};
 use thorp_testing::{HomeProcess, PATIENCE, eventually};
@@ -134,6 +135,26 @@ fn an_interrupted_dump_goes_on_with_its_part() {
         assert_same(dir.path(), "a", "b");
         assert!(!dir.path().join("b.part").exists());
     }
+}
+
+/// As an export of models does (edge 20): a dump replaces no pipe and no device.
+#[test]
+fn a_dump_is_written_into_a_pipe() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = thorp().home(dir.path());
+    home.out(&["put", "thorp://alps/notes", "--text", "hello"]);
+    let pipe = dir.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let reader = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || fs::read_to_string(pipe).unwrap()
+    });
+    home.out(&["dump", "thorp://alps/notes", pipe.to_str().unwrap()]);
+    let told = reader.join().unwrap();
+    assert_eq!(told, home.out(&["dump", "thorp://alps/notes", "-"]));
+    let kind = fs::symlink_metadata(&pipe).unwrap().file_type();
+    assert!(kind.is_fifo(), "{kind:?}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use super::load::UNFINISHED;
 use super::{say, say_json};
 use crate::connect::Via;
+use crate::destination::Destination;
 use crate::dump::{Ids, Line, Target, pieces_of};
 use crate::failure::Failure;
 use crate::names;
@@ -20,7 +21,7 @@ pub(crate) struct Options {
     /// thorp://HOME/path
     #[arg(value_parser = names::segment)]
     segment: String,
-    /// The file to make or replace; - for standard output
+    /// The file; a regular file that exists is replaced, anything else is written into; standard output if it is -
     #[arg(value_parser = names::file)]
     file: PathBuf,
     /// Print JSON
@@ -30,9 +31,8 @@ pub(crate) struct Options {
     via: Via,
 }
 
-/// One consistent state: all is read in one transaction. A file is written beside its place and moved there when it is whole.
+/// One consistent state: all is read in one transaction.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let is_standard = options.file == Path::new("-");
     let member = options.via.join_for_long()?;
     let segment = member.open(&options.segment)?;
     if segment.root(UNFINISHED)?.is_some() {
@@ -40,26 +40,29 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         let todo = "run that `thorp load` again until it has ended, or remove the segment";
         return Err(Failure::new(what, todo));
     }
-    if is_standard {
-        let mut file = tempfile::tempfile().map_err(|error| Failure::new(error.to_string(), ""))?;
-        dump(&member, &segment, &file, &options.file)?;
-        let copied = file
-            .rewind()
-            .and_then(|()| io::copy(&mut file, &mut io::stdout().lock()));
-        return copied
-            .map(|_| ())
-            .map_err(|error| Failure::new(format!("standard output: {error}"), ""));
-    }
-    let part = beside(&options.file);
-    let failed = |error: io::Error| Failure::file(&part, &error);
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(&part);
-    let objects = dump(&member, &segment, &file.map_err(failed)?, &part)?;
-    fs::rename(&part, &options.file).map_err(|error| Failure::file(&options.file, &error))?;
+    let objects = match Destination::of(&options.file) {
+        Destination::Standard => {
+            dump_into(&member, &segment, &options.file, &mut io::stdout().lock())?;
+            return Ok(());
+        }
+        Destination::Stream(name) => {
+            let out = OpenOptions::new().write(true).open(&name);
+            let mut out = out.map_err(|error| Failure::file(&name, &error))?;
+            dump_into(&member, &segment, &name, &mut out)?
+        }
+        Destination::Regular { place, part } => {
+            let file = OpenOptions::new()
+                .read(true)
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .open(&part);
+            let file = file.map_err(|error| Failure::file(&part, &error))?;
+            let objects = dump(&member, &segment, &file, &part)?;
+            fs::rename(&part, &place).map_err(|error| Failure::file(&place, &error))?;
+            objects
+        }
+    };
     let file = options.file.display().to_string();
     match options.json {
         true => say_json(&serde_json::json!({
@@ -74,11 +77,21 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
 }
 
-/// Where a file is until it is whole.
-fn beside(file: &Path) -> PathBuf {
-    let mut name = file.as_os_str().to_owned();
-    name.push(".part");
-    PathBuf::from(name)
+/// Writes a segment into what cannot be written again when others change something meanwhile.
+fn dump_into(
+    member: &Member,
+    segment: &Segment,
+    name: &Path,
+    out: &mut impl Write,
+) -> Result<u64, Failure> {
+    let failed = |error: io::Error| Failure::file(name, &error);
+    let mut whole = tempfile::tempfile().map_err(failed)?;
+    let objects = dump(member, segment, &whole, name)?;
+    whole
+        .rewind()
+        .and_then(|()| io::copy(&mut whole, out))
+        .map_err(failed)?;
+    Ok(objects)
 }
 
 /// Writes a segment into a file, from its beginning. Returns how many objects it has.

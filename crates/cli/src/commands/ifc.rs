@@ -2,6 +2,7 @@
 
 use super::{say, say_json};
 use crate::connect::Via;
+use crate::destination::Destination;
 use crate::failure::Failure;
 use crate::names;
 use crate::text;
@@ -112,25 +113,21 @@ fn is_standard(file: &Path) -> bool {
     file == Path::new("-")
 }
 
-/// Writes a model beside its place and moves it there: nobody sees half a file. What is no regular file is written into: a
-/// pipe, a device, or standard output for `-`.
+/// Writes a model.
 pub(crate) fn write_file(model: &StepFile, file: &Path) -> Result<(), Failure> {
-    if is_standard(file) {
-        return write_to(model, file, io::stdout().lock());
+    match Destination::of(file) {
+        Destination::Standard => write_to(model, file, io::stdout().lock()),
+        Destination::Stream(name) => {
+            let failed = |error: io::Error| Failure::file(&name, &error);
+            let out = OpenOptions::new().write(true).open(&name).map_err(failed)?;
+            write_to(model, &name, out)
+        }
+        Destination::Regular { place, part } => {
+            let failed = |error: io::Error| Failure::file(&place, &error);
+            write_to(model, &place, File::create(&part).map_err(failed)?)?;
+            fs::rename(&part, &place).map_err(failed)
+        }
     }
-    if fs::metadata(file).is_ok_and(|there| !there.is_file()) {
-        let failed = |error: io::Error| Failure::file(file, &error);
-        let out = OpenOptions::new().write(true).open(file).map_err(failed)?;
-        return write_to(model, file, out);
-    }
-    // A link stays one: the file that it leads to is replaced.
-    let file = &fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
-    let mut name = file.as_os_str().to_owned();
-    name.push(".part");
-    let part = PathBuf::from(name);
-    let failed = |error: io::Error| Failure::file(file, &error);
-    write_to(model, file, File::create(&part).map_err(failed)?)?;
-    fs::rename(&part, file).map_err(failed)
 }
 
 fn write_to(model: &StepFile, file: &Path, out: impl Write) -> Result<(), Failure> {
