@@ -45,7 +45,8 @@ number! {
     SegmentId(u32)
 }
 number! {
-    /// A page's number in its segment. Numbers from [`PageNo::OVERFLOW_FIRST`] are overflow pages.
+    /// A page's number in its segment. Numbers from [`PageNo::SYSTEM_FIRST`] are system pages, and those from
+    /// [`PageNo::OVERFLOW_FIRST`] overflow pages.
     PageNo(u32)
 }
 /// A slot of a page, below [`crate::limits::SLOTS_MAX`]; decoding checks it.
@@ -127,9 +128,41 @@ impl PageNo {
     /// that a head kept while its pages are gone can name no newer content (trap 12).
     pub const OVERFLOW_FIRST: PageNo = PageNo(1 << 31);
 
+    /// The first system page (foundation 2). System pages hold what a segment keeps of itself, such as the nodes of its
+    /// named roots. No scan visits them.
+    pub const SYSTEM_FIRST: PageNo = PageNo(1 << 30);
+
     /// Whether this is an overflow page.
     pub fn is_overflow(self) -> bool {
         self >= Self::OVERFLOW_FIRST
+    }
+
+    /// Whether this is a system page.
+    pub fn is_system(self) -> bool {
+        (Self::SYSTEM_FIRST..Self::OVERFLOW_FIRST).contains(&self)
+    }
+
+    /// Whether a program's objects may lie there.
+    pub fn is_of_objects(self) -> bool {
+        self < Self::SYSTEM_FIRST
+    }
+
+    /// The system page that is granted with a page of objects.
+    pub fn system(self) -> PageNo {
+        PageNo(self.0 | Self::SYSTEM_FIRST.0)
+    }
+
+    /// The page of objects with which a system page is granted. Any other page is its own.
+    fn granted_with(self) -> PageNo {
+        match self.is_system() {
+            true => PageNo(self.0 & !Self::SYSTEM_FIRST.0),
+            false => self,
+        }
+    }
+
+    /// Whether a home that has granted the pages below `granted` has granted this one, too. It grants no overflow page.
+    pub fn is_granted(self, granted: PageNo) -> bool {
+        !self.is_overflow() && self.granted_with() < granted
     }
 }
 

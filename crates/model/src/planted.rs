@@ -164,6 +164,10 @@ bugs! {
     CreationNotChecked,
     /// Trap 12: a scan misses a page that was added.
     ExtentNotRaised,
+    /// Trap 12: a system page raises the extent, so that each scan goes through a billion pages.
+    SystemPageRaisesExtent,
+    /// Trap 12: the system pages of a segment stay in the store when it is removed.
+    SystemPagesLeft,
     /// Trap 12: generations are not checked: an old reference reaches a new object.
     GenerationNotChecked,
     /// Trap 17: values that were not kept are not invalidated either.

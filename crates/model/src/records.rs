@@ -12,8 +12,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// The version of these records. A home refuses to open later ones; version 1
-/// had nothing set aside, version 2 had no rights lists, version 3 had no delegations, version 4 had no shares of names.
-pub const FORMAT_VERSION: u32 = 5;
+/// had nothing set aside, version 2 had no rights lists, version 3 had no delegations, version 4 had no shares of names,
+/// version 5 had no system pages.
+pub const FORMAT_VERSION: u32 = 6;
 
 /// Whether this program can go on from records of a version.
 pub fn is_known_format(format: u32) -> bool {
@@ -90,6 +91,13 @@ pub struct SegmentRecord {
     pub overflow: PageNo,
     /// Whether it is being removed: its pages go bit by bit.
     pub removing: bool,
+}
+
+/// How far the system pages of a segment go: `meta/system/ID` (foundation 2). A segment without any has none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SystemRecord {
+    /// System pages below this may hold something.
+    pub end: PageNo,
 }
 
 /// A segment's rights list, as its object has it at the accepted tip: `meta/rights/ID` (rule R3).
@@ -316,6 +324,7 @@ pub const INSTALLED_KEY: &[u8] = b"installed";
 const SEGMENT_PREFIX: &[u8] = b"segment/";
 const RIGHTS_PREFIX: &[u8] = b"rights/";
 const USAGE_PREFIX: &[u8] = b"usage/";
+const SYSTEM_PREFIX: &[u8] = b"system/";
 const MADE_PREFIX: &[u8] = b"made/";
 const MEMBER_PREFIX: &[u8] = b"member/";
 const CARRIER_PREFIX: &[u8] = b"carrier/";
@@ -371,6 +380,22 @@ pub fn usage_range() -> (Vec<u8>, Vec<u8>) {
 /// The segment of such a key.
 pub fn usage_of(key: &[u8]) -> Option<SegmentId> {
     let id = key.strip_prefix(USAGE_PREFIX)?;
+    Some(SegmentId(u32::from_be_bytes(id.try_into().ok()?)))
+}
+
+/// The key of how far the system pages of a segment go.
+pub fn system_key(segment: SegmentId) -> Vec<u8> {
+    [SYSTEM_PREFIX, &segment.0.to_be_bytes()].concat()
+}
+
+/// The range of all such keys.
+pub fn system_range() -> (Vec<u8>, Vec<u8>) {
+    (SYSTEM_PREFIX.to_vec(), b"system0".to_vec())
+}
+
+/// The segment of such a key.
+pub fn system_of(key: &[u8]) -> Option<SegmentId> {
+    let id = key.strip_prefix(SYSTEM_PREFIX)?;
     Some(SegmentId(u32::from_be_bytes(id.try_into().ok()?)))
 }
 

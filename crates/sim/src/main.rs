@@ -380,6 +380,7 @@ fn print_failure(villages: Villages, story: &Story, bug: Option<Bug>) {
 /// registrations than a home remembers, and nobody can make them up any more. `FullStoreKeepsRights` and `DoubtsNotCounted`
 /// change only whom a home refuses, which no checker calls wrong. `RoomNotShared` needs a member that changes lists of its
 /// own on a full disk for long. `InstalledWithoutRoom` needs a volume: a disk of the simulator has only a limit.
+/// `SystemPagesLeft` leaves in a store what nobody reads any more.
 /// `AnybodySettles`, `SettlementNotLogged` and `SettledStaysShown` need an operator that ends a vote in doubt. No operator of
 /// a village does: what an operator ends may be right at one home only, and the checkers demand that it is right at all.
 /// `ReceiptsForgotten` and `JointsForgotten` need homes that go back: one more that restarts before anybody shows a receipt,
@@ -404,6 +405,7 @@ const STORIES_ONLY: &[Bug] = &[
     Bug::FullStoreKeepsRights,
     Bug::RoomNotShared,
     Bug::InstalledWithoutRoom,
+    Bug::SystemPagesLeft,
     Bug::DoubtsNotCounted,
     Bug::AnybodySettles,
     Bug::SettlementNotLogged,

@@ -183,6 +183,8 @@ const CAUGHT: &[(Bug, &str)] = &[
     (Bug::CreationNotChecked, "trap-12-two-creators"),
     (Bug::GenerationNotChecked, "trap-12-reused-slot"),
     (Bug::ExtentNotRaised, "trap-12-scan-misses-a-page"),
+    (Bug::SystemPageRaisesExtent, "system-pages"),
+    (Bug::SystemPagesLeft, "system-pages"),
     (Bug::DroppedNotInvalidated, "trap-17-values-not-kept"),
     (Bug::ChildNotLimited, "trap-18-floods"),
     (Bug::ChildNotLimited, "trap-18-flood-at-a-home"),

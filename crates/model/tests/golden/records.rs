@@ -35,6 +35,7 @@ fn keys() -> Vec<Sample> {
         ("below", below_key(NameId(300))),
         ("receipt", receipt_key("dale")),
         ("usage", usage_key(SegmentId(17))),
+        ("system", system_key(SegmentId(17))),
         ("made", made_key(NameId(300))),
         ("log", log_key(Position(5_000_000_000))),
         ("page", page_key(page())),
@@ -94,6 +95,9 @@ fn records() -> Vec<Sample> {
         names: vec![(NameId(300), used)],
         others: Used::default(),
     };
+    let system = SystemRecord {
+        end: PageNo(3).system(),
+    };
     let made = MadeRecord {
         last: SegmentId(17),
         count: 3,
@@ -128,6 +132,7 @@ fn records() -> Vec<Sample> {
         sample("record staged", &staged),
         sample("record usage", &usage),
         sample("record made", &made),
+        sample("record system", &system),
         sample("record aside", &aside),
         sample("record joint", &joint),
         sample("record below", &BelowRecord { stamp }),

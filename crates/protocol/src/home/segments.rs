@@ -5,14 +5,19 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Bound;
 use thorp_model::limits::SEGMENT_PATH_BYTES_MAX;
-use thorp_model::records::SegmentRecord;
-use thorp_model::{Op, Overflow, PageId, PageNo, Part, SegmentId, SegmentInfo, Table, records};
+use thorp_model::planted::Bug;
+use thorp_model::records::{SegmentRecord, SystemRecord};
+use thorp_model::{
+    Op, Overflow, PageId, PageNo, Part, SegmentId, SegmentInfo, Table, planted, records,
+};
 
 /// All segments of a home, also those that are being removed.
 #[derive(Debug, Default)]
 pub(super) struct Segments {
     by_id: BTreeMap<SegmentId, SegmentRecord>,
     by_path: BTreeMap<String, SegmentId>,
+    /// System pages below this may hold something. A segment without any is not here.
+    system: BTreeMap<SegmentId, PageNo>,
     /// The path of every segment that ever was.
     #[cfg(feature = "planted-bugs")]
     paths: BTreeMap<SegmentId, String>,
@@ -66,8 +71,33 @@ impl Segments {
         let record = self.get(page.segment);
         record.is_some_and(|record| match page.page.is_overflow() {
             true => page.page < record.overflow,
-            false => page.page < record.granted,
+            false => page.page.is_granted(record.granted),
         })
+    }
+
+    /// Whether commits may write in a page: the home writes overflow pages itself.
+    pub(super) fn may_be_written(&self, page: PageId) -> bool {
+        let record = self.get(page.segment);
+        record.is_some_and(|record| page.page.is_granted(record.granted))
+    }
+
+    /// Whether no accepted commit has written in this page, which may be granted.
+    pub(super) fn is_unwritten(&self, page: PageId) -> bool {
+        let Some(record) = self.get(page.segment) else {
+            return false;
+        };
+        match page.page {
+            number if number.is_overflow() => false,
+            number if number.is_system() => number >= self.system_end(page.segment),
+            number => number >= record.extent,
+        }
+    }
+
+    fn system_end(&self, id: SegmentId) -> PageNo {
+        self.system
+            .get(&id)
+            .copied()
+            .unwrap_or(PageNo::SYSTEM_FIRST)
     }
 
     /// A segment by its path.
@@ -116,7 +146,7 @@ impl Segments {
     pub(super) fn grant(&mut self, id: SegmentId, pages: u32) -> Option<(PageNo, u32)> {
         let record = self.by_id.get_mut(&id).filter(|record| !record.removing)?;
         let first = record.granted;
-        if first.0 + pages >= PageNo::OVERFLOW_FIRST.0 {
+        if first.0.saturating_add(pages) >= PageNo::SYSTEM_FIRST.0 {
             return None;
         }
         record.granted = PageNo(first.0 + pages);
@@ -147,14 +177,34 @@ impl Segments {
         }
     }
 
-    /// The segments whose extents a part raises.
+    /// The segments whose extents a part raises. System pages raise none.
     pub(super) fn raised_by(&self, part: &Part) -> BTreeSet<SegmentId> {
-        let raises = |page: &PageId| {
-            let known = self.get(page.segment).map(|s| s.extent);
-            known.is_some_and(|extent| page.page >= extent)
-        };
+        let raises = |page: &PageId| page.page.is_of_objects() && self.is_unwritten(*page);
         let pages = part.writes.iter().map(|writes| writes.page);
         pages.filter(raises).map(|page| page.segment).collect()
+    }
+
+    /// A commit has written in a page. If it is a system page beyond those known, the record that keeps it.
+    pub(super) fn wrote(&mut self, page: PageId) -> Option<Op> {
+        if !page.page.is_system() || page.page < self.system_end(page.segment) {
+            return None;
+        }
+        let end = page.page.next();
+        self.system.insert(page.segment, end);
+        let key = records::system_key(page.segment);
+        Some(records::put(Table::Meta, key, &SystemRecord { end }))
+    }
+
+    /// Takes in how far the system pages of a segment go, from the store.
+    pub(super) fn recover_system(&mut self, id: SegmentId, record: &SystemRecord) {
+        self.system.insert(id, record.end);
+    }
+
+    /// Ends the record of a segment's system pages, if it has one.
+    pub(super) fn no_more_system(&self, id: SegmentId) -> Option<Op> {
+        let key = records::system_key(id);
+        let has = self.system.contains_key(&id);
+        has.then(|| records::delete(Table::Meta, key))
     }
 
     /// Begins a removal: from now on nobody finds the segment.
@@ -185,13 +235,19 @@ impl Segments {
             return Vec::new();
         };
         let objects = from.0.min(record.granted.0)..record.granted.0;
+        let system_end = match planted::is(Bug::SystemPagesLeft) {
+            true => PageNo::SYSTEM_FIRST,
+            false => self.system_end(id),
+        };
+        let system = from.0.max(PageNo::SYSTEM_FIRST.0)..system_end.0;
         let overflow = from.0.max(PageNo::OVERFLOW_FIRST.0)..record.overflow.0;
-        let pages = objects.chain(overflow).take(count as usize);
+        let pages = objects.chain(system).chain(overflow).take(count as usize);
         pages.map(PageNo).collect()
     }
 
     /// The last page of a removed segment is gone.
     pub(super) fn end_removal(&mut self, id: SegmentId) {
         self.by_id.remove(&id);
+        self.system.remove(&id);
     }
 }

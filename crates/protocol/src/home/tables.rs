@@ -285,6 +285,7 @@ impl Tables {
                     }
                 }
             }
+            ops.extend(self.segments.wrote(change.page));
             self.pages.accept(change.clone(), position, stamp);
         }
         if floor_rose {

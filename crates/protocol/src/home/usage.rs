@@ -340,7 +340,7 @@ impl Numbers {
     /// How many are left of a segment in which pages below these numbers were given.
     pub(super) fn left(self, granted: PageNo, overflow: PageNo) -> u32 {
         match self {
-            Numbers::Granted => PageNo::OVERFLOW_FIRST.0.saturating_sub(granted.0),
+            Numbers::Granted => PageNo::SYSTEM_FIRST.0.saturating_sub(granted.0),
             Numbers::Overflow => u32::MAX - overflow.0,
         }
     }

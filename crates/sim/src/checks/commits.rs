@@ -199,9 +199,15 @@ fn check_effects(
         }
         let extent = oracle.extent(writes.page, position);
         demand!(
-            extent > writes.page.page,
+            extent > writes.page.page || writes.page.page.is_system(),
             "effects",
             "at {position} page {} is written to, beyond the extent {extent}",
+            writes.page
+        );
+        demand!(
+            extent.is_of_objects(),
+            "effects",
+            "at {position} the extent of {} has become {extent}: a scan would visit system pages",
             writes.page
         );
     }

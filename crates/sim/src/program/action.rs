@@ -192,7 +192,7 @@ fn draw_carriers(prng: &mut Xoshiro256, list: &mut RightsList) {
     }
 }
 
-/// An object of the shared pages, the reserved ones, or somebody else's; or the root.
+/// An object of the shared pages, the reserved ones, or somebody else's, now and then of their system pages; or the root.
 fn draw_object(
     prng: &mut Xoshiro256,
     habits: &Habits,
@@ -200,7 +200,8 @@ fn draw_object(
     segment: SegmentId,
 ) -> ObjectId {
     let reserved = places.reserved.filter(|_| places.passing.is_none());
-    let page = match (prng.below(100), reserved) {
+    let roll = prng.below(100);
+    let page = match (roll, reserved) {
         (0..=2, _) => {
             return ObjectId {
                 page: PageId {
@@ -218,6 +219,8 @@ fn draw_object(
         }
         _ => PageNo(places.left_behind + prng.range(1, u64::from(habits.pages)) as u32),
     };
+    let is_system = roll % 16 == 15;
+    let page = if is_system { page.system() } else { page };
     // Sometimes far up in the page: the slot table grows.
     let slot = if habits.full_pages && prng.percent(30) {
         prng.range(u64::from(habits.slots), 40)

@@ -44,6 +44,9 @@ fn record(table: Table, key: &[u8]) -> String {
             _ if let Some(segment) = records::usage_of(key) => {
                 format!("what is used of {}", names::segment(segment))
             }
+            _ if let Some(segment) = records::system_of(key) => {
+                format!("how far system pages of {} go", names::segment(segment))
+            }
             _ if let Some(name) = records::made_by(key) => {
                 format!("segments made by {}", rights::name(name))
             }

@@ -65,6 +65,8 @@ pub(crate) fn page(page: PageId) -> String {
     let number = page.page.0;
     let name = if page.page.is_overflow() {
         format!("over{}", number - PageNo::OVERFLOW_FIRST.0)
+    } else if page.page.is_system() {
+        format!("sys{}", number - PageNo::SYSTEM_FIRST.0)
     } else if number == 0 {
         String::from("first")
     } else {
@@ -89,6 +91,8 @@ pub(crate) fn page_id(name: &str) -> Option<PageId> {
         0
     } else if let Some(number) = name.strip_prefix("over") {
         PageNo::OVERFLOW_FIRST.0 + number.parse::<u32>().ok()?
+    } else if let Some(number) = name.strip_prefix("sys") {
+        PageNo::SYSTEM_FIRST.0 + number.parse::<u32>().ok()?
     } else {
         name.strip_prefix('p')?.parse().ok()?
     };

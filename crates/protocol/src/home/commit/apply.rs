@@ -278,11 +278,13 @@ impl Applier<'_> {
         Ok(())
     }
 
-    /// Objects in pages beyond the extent raise it, in the same commit: a scan
-    /// that read it is then refused (trap 12).
+    /// Objects in pages beyond the extent raise it, in the same commit: a scan that read it is then refused (trap 12).
+    /// System pages raise none, because no scan visits them.
     fn raise_extents(&mut self, part: &Part) -> Result<(), NotNow> {
         let mut extents: BTreeMap<SegmentId, PageNo> = BTreeMap::new();
-        for writes in &part.writes {
+        let raises =
+            |page: PageId| page.page.is_of_objects() || planted::is(Bug::SystemPageRaisesExtent);
+        for writes in part.writes.iter().filter(|writes| raises(writes.page)) {
             let extent = extents.entry(writes.page.segment).or_default();
             *extent = (*extent).max(writes.page.page.next());
         }

@@ -68,8 +68,7 @@ impl Validator<'_> {
 
     fn check_writes(&self, writes: &PageWrites) -> Result<(), NotNow> {
         let page = writes.page;
-        let granted = self.segments.get(page.segment).map(|s| s.granted);
-        if granted.is_none_or(|granted| page.page >= granted) {
+        if !self.segments.may_be_written(page) {
             return Err(InvalidCommit::ReservedPage.into());
         }
         for (slot, op) in &writes.slots {
@@ -129,8 +128,7 @@ pub(in crate::home) fn newest_image(
     segments: &Segments,
     page: PageId,
 ) -> Result<Image, NotNow> {
-    let extent = segments.get(page.segment).map(|s| s.extent);
-    if !page.page.is_overflow() && extent.is_some_and(|extent| page.page >= extent) {
+    if segments.is_unwritten(page) {
         pages.put_fresh(page);
     }
     if pages.is_damaged(page) {

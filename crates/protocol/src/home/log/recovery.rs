@@ -24,7 +24,7 @@ use thorp_model::planted::Bug;
 use thorp_model::records::{
     AuditMark, CarrierRecord, DelegationRecord, FORMAT_VERSION, HomeRecord, LogRecord, MadeRecord,
     MemberRecord, NextRecord, OpenedMark, OutcomeRecord, QuarantineRecord, ReceiptRecord,
-    RightsRecord, SegmentRecord, StagedRecord, UsageRecord, VoteRecord,
+    RightsRecord, SegmentRecord, StagedRecord, SystemRecord, UsageRecord, VoteRecord,
 };
 use thorp_model::{
     HomeId, Now, Op, Position, Reader, Receipt, Scan, Stamp, StorageError, Table, planted, records,
@@ -213,6 +213,18 @@ impl Parts {
             |key, record: SegmentRecord| {
                 if let Some(id) = records::segment_of(key) {
                     self.segments.insert(id, record);
+                }
+            },
+        )?;
+        let (from, to) = records::system_range();
+        scan(
+            store,
+            Table::Meta,
+            &from,
+            &to,
+            |key, record: SystemRecord| {
+                if let Some(segment) = records::system_of(key) {
+                    self.segments.recover_system(segment, &record);
                 }
             },
         )?;

@@ -69,6 +69,7 @@ impl Remover {
             ops.push(records::delete(Table::Meta, records::segment_key(segment)));
             ops.push(records::delete(Table::Meta, records::rights_key(segment)));
             ops.push(records::delete(Table::Meta, records::usage_key(segment)));
+            ops.extend(segments.no_more_system(segment));
         }
         self.removing = Some(Removing {
             mark,
