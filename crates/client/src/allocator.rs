@@ -35,12 +35,51 @@ pub(crate) struct Allocator {
     pub(crate) segment: SegmentId,
     /// Not known if the member has met only references into the segment.
     path: OnceLock<String>,
-    pages: Mutex<SlotAllocator>,
+    pages: Mutex<Pages>,
     /// The next extents, requested ahead. A creator that needs one holds this lock, and the others queue for it.
     next: tokio::sync::Mutex<VecDeque<Ahead>>,
     /// How often its home has gone back.
     history: AtomicUsize,
     pub(crate) watches: Mutex<Watches>,
+}
+
+/// Where an object goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Area {
+    /// Pages of programs' objects.
+    Objects,
+    /// System pages.
+    System,
+}
+
+/// The pages that were granted. Each grant is of pages of objects and of as many system pages.
+#[derive(Default)]
+struct Pages {
+    objects: SlotAllocator,
+    system: SlotAllocator,
+}
+
+impl Area {
+    fn of(page: PageNo) -> Self {
+        match page.is_system() {
+            true => Area::System,
+            false => Area::Objects,
+        }
+    }
+}
+
+impl Pages {
+    fn of(&mut self, area: Area) -> &mut SlotAllocator {
+        match area {
+            Area::Objects => &mut self.objects,
+            Area::System => &mut self.system,
+        }
+    }
+
+    fn grant(&mut self, first: PageNo, pages: u32) {
+        self.objects.grant(first, pages);
+        self.system.grant(first.system(), pages);
+    }
 }
 
 /// An extent that was requested ahead, and in which history of its home.
@@ -180,12 +219,13 @@ impl Allocator {
     pub(crate) fn take(
         self: &Arc<Self>,
         requests: &Arc<Requests>,
-        near: Option<PageNo>,
+        (area, near): (Area, Option<PageNo>),
         bytes: usize,
         due: Instant,
     ) -> Option<Reservation> {
         let (taken, short) = {
             let mut pages = lock(&self.pages);
+            let pages = pages.of(area);
             (pages.take(near, bytes), pages.short())
         };
         if short > 0 {
@@ -198,14 +238,15 @@ impl Allocator {
     pub(crate) async fn refill(
         self: &Arc<Self>,
         requests: &Arc<Requests>,
+        area: Area,
         due: Instant,
     ) -> Result<()> {
         let mut next = self.next.lock().await;
-        if lock(&self.pages).has_fresh() {
+        if lock(&self.pages).of(area).has_fresh() {
             return Ok(());
         }
         // A creator has to wait: from now on more is requested ahead.
-        lock(&self.pages).hurry();
+        lock(&self.pages).of(area).hurry();
         loop {
             let ahead = !next.is_empty();
             if !ahead {
@@ -236,12 +277,13 @@ impl Allocator {
 
     /// Gives back a slot in which nothing was made.
     pub(crate) fn give_back(&self, taken: Reservation) {
-        lock(&self.pages).give_back(taken);
+        let area = Area::of(taken.page);
+        lock(&self.pages).of(area).give_back(taken);
     }
 
     fn reserve(&self, requests: &Arc<Requests>, due: Instant) -> Result<Ahead> {
         let (segment, history) = (self.segment, self.history());
-        let pages = lock(&self.pages).wanted();
+        let pages = lock(&self.pages).objects.wanted();
         let reserve = CallRequest::Reserve { segment, pages };
         let wait = requests.begin_call(self.home, reserve, due)?;
         Ok(Ahead { history, wait })
@@ -254,7 +296,7 @@ impl Allocator {
     /// The home has gone back: its grants are void.
     fn forget_pages(&self) {
         self.history.fetch_add(1, Ordering::Relaxed);
-        *lock(&self.pages) = SlotAllocator::default();
+        *lock(&self.pages) = Pages::default();
     }
 
     fn reserve_ahead(&self, requests: &Arc<Requests>, extents: usize, due: Instant) {

@@ -32,6 +32,10 @@ const GRANT_GROWTH: u32 = 4;
 /// Extents asked for ahead by a creator that is faster than the round trip.
 const EXTENTS_AHEAD_MAX: usize = 16;
 
+/// Runs of pages that a creator remembers before it begins them. Of two kinds of pages that are granted together it may
+/// use only one.
+const FRESH_RUNS_MAX: usize = 64;
+
 /// Pages with space that a creator remembers in one segment.
 const OPEN_PAGES_MAX: usize = 1024;
 
@@ -159,9 +163,16 @@ impl SlotAllocator {
     /// The home granted fresh pages.
     pub fn grant(&mut self, first: PageNo, pages: u32) {
         let range = first.0..first.0.saturating_add(pages);
-        if range.start < range.end {
-            self.granted = pages;
-            self.fresh.push_back(range);
+        if range.start >= range.end {
+            return;
+        }
+        self.granted = pages;
+        match self.fresh.back_mut() {
+            Some(last) if last.end == range.start => last.end = range.end,
+            _ => self.fresh.push_back(range),
+        }
+        if self.fresh.len() > FRESH_RUNS_MAX {
+            self.fresh.pop_front();
         }
     }
 
@@ -350,5 +361,13 @@ mod tests {
             pages.take(Some(PageNo(100_000 + near)), 4000).unwrap();
         }
         assert!(pages.open.len() <= OPEN_PAGES_MAX && pages.near.len() <= NEAR_MAX);
+        // Others are granted the pages between.
+        for extent in 0..1_000 {
+            pages.grant(PageNo(20_000 + 64 * extent), EXTENT_PAGES);
+        }
+        assert_eq!(pages.fresh.len(), FRESH_RUNS_MAX);
+        pages.grant(PageNo(20_000 + 64 * 999 + EXTENT_PAGES), EXTENT_PAGES);
+        let last = pages.fresh.back().map(ExactSizeIterator::len);
+        assert_eq!(last, Some(2 * EXTENT_PAGES as usize), "one run");
     }
 }

@@ -1,10 +1,11 @@
 //! The disk of a home, which a test can hold back or lose.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use thorp_model::records::{decode_page, page_key};
-use thorp_model::{Batch, Engine, Mark, Note, Scan, Table};
+use thorp_model::{Batch, Engine, Mark, Note, Op, Scan, Table};
 use thorp_net::driver::{Handle, World};
 use thorp_protocol::{Home, HomeAction, HomeCommand, LoadResult};
 use thorp_store::{Committer, CommitterLimits, Options, Store};
@@ -19,6 +20,8 @@ pub(crate) struct Disk {
     /// Its syncs take time: a thread of its own commits to it.
     is_slow: bool,
     state: Mutex<State>,
+    /// Bytes of the keys and values that lives of the home have written.
+    bytes: AtomicU64,
 }
 
 #[derive(Default)]
@@ -54,6 +57,7 @@ impl Disk {
             engine,
             is_slow,
             state: Mutex::default(),
+            bytes: AtomicU64::new(0),
         }
     }
 
@@ -86,6 +90,11 @@ impl Disk {
     /// A life of the home has ended: nothing waits, and the next life has a disk that works.
     pub(crate) fn forget(&self) {
         *self.state() = State::default();
+    }
+
+    /// How many bytes of keys and values were written.
+    pub(crate) fn written_bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
     }
 
     /// The last mark of this life that was written.
@@ -156,6 +165,8 @@ impl HomeWorld {
         if self.disk.state().is_lost {
             return self.disk.synced(mark, &self.home);
         }
+        let bytes = batch.ops.iter().map(bytes_of).sum();
+        self.disk.bytes.fetch_add(bytes, Ordering::Relaxed);
         match &self.committer {
             Some(committer) => committer.submit(batch).unwrap(),
             None => {
@@ -164,6 +175,14 @@ impl HomeWorld {
             }
         }
     }
+}
+
+fn bytes_of(op: &Op) -> u64 {
+    let bytes = match op {
+        Op::Put { key, value, .. } => key.len() + value.len(),
+        Op::Delete { key, .. } => key.len(),
+    };
+    bytes as u64
 }
 
 impl World<HomeAction> for HomeWorld {

@@ -319,6 +319,11 @@ impl HomeNode {
         self.disk.records(table)
     }
 
+    /// How many bytes of keys and values the home has written to its store so far.
+    pub fn written_bytes(&self) -> u64 {
+        self.disk.written_bytes()
+    }
+
     /// The home's store has space from now on, or none.
     pub fn set_space(&self, has_space: bool) {
         self.handle

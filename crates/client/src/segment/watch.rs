@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thorp_cache::Cursor;
-use thorp_model::{CallRequest, ObjectId, Position, RIGHTS_SLOT, Slot, SlotSet};
+use thorp_model::{CallRequest, ObjectId, PageId, Position, RIGHTS_SLOT, Slot, SlotSet};
 use thorp_protocol::Request;
 use tokio::sync::watch;
 
@@ -210,6 +210,7 @@ impl Watch {
         };
         self.lost = self.lost.max(lost);
         let mut changes = Vec::new();
+        let mut roots_changed_at = None;
         for (position, page, slots) in since.touched {
             if page.segment != self.segment.id() || page.page.is_overflow() {
                 continue;
@@ -219,10 +220,15 @@ impl Watch {
                 self.lost = self.lost.max(Some(Lost::Missed));
                 continue;
             }
-            changes.extend(slots.iter().map(|slot| Change {
-                object: ObjectId { page, slot },
-                position,
-            }));
+            let slots = slots.iter().map(|slot| ObjectId { page, slot });
+            for object in slots.map(seen_as) {
+                let change = Change { object, position };
+                // A commit that sets a root changes several nodes of the roots, and it is one change of them.
+                if change.is_roots() && roots_changed_at.replace(position) == Some(position) {
+                    continue;
+                }
+                changes.push(change);
+            }
         }
         changes
     }
@@ -325,13 +331,27 @@ impl fmt::Debug for Watch {
     }
 }
 
+/// What programs see of a changed object: what lies in system pages is the segment's named roots.
+fn seen_as(object: ObjectId) -> ObjectId {
+    match object.page.page.is_system() {
+        true => ObjectId {
+            page: PageId {
+                page: HEAD_PAGE,
+                ..object.page
+            },
+            slot: ROOTS_SLOT,
+        },
+        false => object,
+    }
+}
+
 /// How long one wait for changes lasts before the next: only so that no wait is for ever.
 const LOOK_AGAIN: Duration = Duration::from_secs(3600);
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thorp_model::PageId;
+    use thorp_model::PageNo;
 
     #[test]
     fn what_a_segment_keeps_of_itself_is_known() {
@@ -348,5 +368,19 @@ mod tests {
         assert_eq!(at(0, 1), (false, true));
         assert_eq!(at(0, 2), (false, false));
         assert_eq!(at(1, 0), (false, false));
+    }
+
+    #[test]
+    fn nodes_of_the_roots_are_the_roots() {
+        let at = |page: PageNo| ObjectId {
+            page: PageId::new(3, page.0),
+            slot: Slot(5),
+        };
+        assert_eq!(seen_as(at(PageNo(7))), at(PageNo(7)));
+        let change = Change {
+            object: seen_as(at(PageNo(7).system())),
+            position: Position(9),
+        };
+        assert!(change.is_roots());
     }
 }

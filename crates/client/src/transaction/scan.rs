@@ -110,7 +110,7 @@ impl Transaction {
             .inner
             .writes()
             .pages(allocator.home)
-            .filter(|page| page.segment == allocator.segment);
+            .filter(|page| page.segment == allocator.segment && page.page.is_of_objects());
         let end = own.map(|page| page.page.next()).max().unwrap_or_default();
         Ok(Pages {
             allocator,

@@ -2,7 +2,7 @@
 
 use super::Transaction;
 use super::read::Found;
-use crate::allocator::Allocator;
+use crate::allocator::{Allocator, Area};
 use crate::head_page::HEAD_PAGE;
 use crate::runtime::block_on;
 use crate::{Error, ErrorKind, Reference, Result, Segment};
@@ -92,9 +92,9 @@ impl Transaction {
     pub fn create(&mut self, segment: &Segment, bytes: impl Into<Vec<u8>>) -> Result<Reference> {
         let bytes = bytes.into();
         let allocator = Arc::clone(segment.allocator());
-        match self.create_now(&allocator, None, bytes)? {
+        match self.create_now(&allocator, ANYWHERE, bytes)? {
             Ok(reference) => Ok(reference),
-            Err(bytes) => block_on(self.create_when_granted(&allocator, None, bytes)),
+            Err(bytes) => block_on(self.create_when_granted(&allocator, ANYWHERE, bytes)),
         }
     }
 
@@ -110,9 +110,9 @@ impl Transaction {
     ) -> Result<Reference> {
         let bytes = bytes.into();
         let allocator = Arc::clone(segment.allocator());
-        match self.create_now(&allocator, None, bytes)? {
+        match self.create_now(&allocator, ANYWHERE, bytes)? {
             Ok(reference) => Ok(reference),
-            Err(bytes) => self.create_when_granted(&allocator, None, bytes).await,
+            Err(bytes) => self.create_when_granted(&allocator, ANYWHERE, bytes).await,
         }
     }
 
@@ -128,10 +128,10 @@ impl Transaction {
         bytes: impl Into<Vec<u8>>,
     ) -> Result<Reference> {
         let bytes = bytes.into();
-        let (allocator, page) = self.allocator_of(near);
-        match self.create_now(&allocator, Some(page), bytes)? {
+        let (allocator, place) = self.placing_of(near);
+        match self.create_now(&allocator, place, bytes)? {
             Ok(reference) => Ok(reference),
-            Err(bytes) => block_on(self.create_when_granted(&allocator, Some(page), bytes)),
+            Err(bytes) => block_on(self.create_when_granted(&allocator, place, bytes)),
         }
     }
 
@@ -146,13 +146,10 @@ impl Transaction {
         bytes: impl Into<Vec<u8>>,
     ) -> Result<Reference> {
         let bytes = bytes.into();
-        let (allocator, page) = self.allocator_of(near);
-        match self.create_now(&allocator, Some(page), bytes)? {
+        let (allocator, place) = self.placing_of(near);
+        match self.create_now(&allocator, place, bytes)? {
             Ok(reference) => Ok(reference),
-            Err(bytes) => {
-                self.create_when_granted(&allocator, Some(page), bytes)
-                    .await
-            }
+            Err(bytes) => self.create_when_granted(&allocator, place, bytes).await,
         }
     }
 
@@ -172,30 +169,60 @@ impl Transaction {
         deleted.map(drop).map_err(|stop| self.stopped(stop))
     }
 
-    fn allocator_of(&self, near: &Reference) -> (Arc<Allocator>, PageNo) {
+    /// Makes an object in a system page, near another one that is there. It may grow to `room` bytes before its home
+    /// has to move it.
+    pub(super) async fn create_system(
+        &mut self,
+        near: &Reference,
+        bytes: Vec<u8>,
+        room: usize,
+    ) -> Result<Reference> {
         let page = near.object.page;
-        (
-            self.shared.allocators.get(near.home, page.segment),
-            page.page,
-        )
+        let allocator = self.shared.allocators.get(near.home, page.segment);
+        let placing = Placing {
+            area: Area::System,
+            near: page.page.is_system().then_some(page.page),
+            room,
+        };
+        match self.create_now(&allocator, placing, bytes)? {
+            Ok(reference) => Ok(reference),
+            Err(bytes) => self.create_when_granted(&allocator, placing, bytes).await,
+        }
+    }
+
+    /// As [`Transaction::delete`], what is in a system page.
+    pub(super) fn delete_system(&mut self, reference: &Reference) -> Result<()> {
+        let deleted = self.inner.delete(reference);
+        deleted.map(drop).map_err(|stop| self.stopped(stop))
+    }
+
+    fn placing_of(&self, near: &Reference) -> (Arc<Allocator>, Placing) {
+        let page = near.object.page;
+        let placing = Placing {
+            near: Some(page.page),
+            ..ANYWHERE
+        };
+        let allocator = self.shared.allocators.get(near.home, page.segment);
+        (allocator, placing)
     }
 
     /// Makes an object if a slot is free; else gives the bytes back.
     fn create_now(
         &mut self,
         allocator: &Arc<Allocator>,
-        near: Option<PageNo>,
+        placing: Placing,
         bytes: Vec<u8>,
     ) -> Result<Result<Reference, Vec<u8>>> {
         let begun = self.inner.begin_creating(allocator.home);
         begun.map_err(|stop| self.stopped(stop))?;
         check_size(bytes.len())?;
         let in_page = match bytes.len() {
-            0..=INLINE_VALUE_BYTES_MAX => bytes.len(),
+            0..=INLINE_VALUE_BYTES_MAX => bytes.len().max(placing.room),
             _ => OVERFLOW_HEAD_BYTES,
         };
         let due = self.fetch_due();
-        match allocator.take(&self.shared.requests, near, in_page, due) {
+        let Placing { area, near, .. } = placing;
+        match allocator.take(&self.shared.requests, (area, near), in_page, due) {
             Some(taken) => {
                 if taken.begins_page {
                     // A cached page that is being filled is kept up to date: reads of it need no message.
@@ -211,16 +238,18 @@ impl Transaction {
     async fn create_when_granted(
         &mut self,
         allocator: &Arc<Allocator>,
-        near: Option<PageNo>,
+        placing: Placing,
         mut bytes: Vec<u8>,
     ) -> Result<Reference> {
         let (since, due) = (Instant::now(), self.fetch_due());
         loop {
-            allocator.refill(&self.shared.requests, due).await?;
+            allocator
+                .refill(&self.shared.requests, placing.area, due)
+                .await?;
             // Its home has answered for the segment.
             self.shared.allocators.keep(allocator);
             // Another thread may have been quicker.
-            match self.create_now(allocator, near, bytes)? {
+            match self.create_now(allocator, placing, bytes)? {
                 Ok(reference) => {
                     self.shared.counters.waited_for_room(since);
                     return Ok(reference);
@@ -249,6 +278,22 @@ impl Transaction {
     }
 }
 
+/// Where a new object goes.
+#[derive(Clone, Copy)]
+struct Placing {
+    area: Area,
+    near: Option<PageNo>,
+    /// Bytes that are kept for it, if it has less.
+    room: usize,
+}
+
+/// Next to what was made last.
+const ANYWHERE: Placing = Placing {
+    area: Area::Objects,
+    near: None,
+    room: 0,
+};
+
 fn object_in(segment: SegmentId, taken: Reservation) -> ObjectId {
     ObjectId {
         page: PageId {
@@ -262,7 +307,7 @@ fn object_in(segment: SegmentId, taken: Reservation) -> ObjectId {
 /// Programs write objects, not what a segment keeps of itself.
 fn check_place(reference: &Reference) -> Result<()> {
     let page = reference.object.page.page;
-    if page == HEAD_PAGE || page.is_overflow() {
+    if page == HEAD_PAGE || !page.is_of_objects() {
         return Err(Error::invalid(
             "this is no object of a program: its segment keeps something of its own there (named roots are set with set_root, or `thorp put --root`)",
         ));

@@ -95,7 +95,7 @@ pub(in crate::home) fn recover(
     recover_votes(&mut tables, store, now)?;
     recover_joints(&mut tables.joints, store)?;
     let mut first_ops = first_ops(config, known.as_ref(), &tables);
-    if known.is_some_and(|known| known.format < FORMAT_VERSION) {
+    if known.is_some_and(|known| known.format < FORMAT_OF_JOINTS) {
         // An earlier program remembered none.
         let since = Stamp {
             clock: promised,
@@ -112,6 +112,9 @@ pub(in crate::home) fn recover(
         installed,
     })
 }
+
+/// From this version of the records on, a home remembers transactions over several homes.
+const FORMAT_OF_JOINTS: u32 = 5;
 
 fn first_ops(config: &HomeConfig, known: Option<&HomeRecord>, tables: &Tables) -> Vec<Op> {
     let mut ops = Vec::new();

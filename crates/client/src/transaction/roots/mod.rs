@@ -1,15 +1,15 @@
-//! Named roots: where programs that come later begin. They are one object of the segment, made when the first is set.
+//! Named roots: where programs that come later begin.
+
+mod map;
+mod nodes;
 
 use super::Transaction;
 use crate::head_page::{HEAD_PAGE, ROOTS_SLOT};
 use crate::limits::ROOT_NAME_BYTES_MAX;
 use crate::runtime::block_on;
 use crate::{Error, Reference, Result, Segment};
-use std::collections::BTreeMap;
+use map::Roots;
 use thorp_model::{Generation, ObjectId};
-use thorp_session::Act;
-
-type Roots = BTreeMap<String, Reference>;
 
 impl Transaction {
     /// A segment's named root.
@@ -27,16 +27,18 @@ impl Transaction {
     ///
     /// As [`Transaction::root`].
     pub async fn root_async(&mut self, segment: &Segment, name: &str) -> Result<Option<Reference>> {
-        let roots = self.all_roots(segment).await?;
-        Ok(roots.and_then(|roots| roots.get(name).copied()))
+        Roots::of(self, segment).await?.get(name).await
     }
 
     /// Sets a named root, or takes it away. A name has 1 to [`ROOT_NAME_BYTES_MAX`] bytes, and no control characters.
     ///
+    /// The roots of a segment are an ordered map, so a change sends and writes as much in a segment of many roots as in
+    /// one of few. Transactions that set different roots do not conflict. Only one that adds or removes a name may
+    /// conflict with another of a name near it: [`Member::transact`](crate::Member::transact) runs that again.
+    ///
     /// # Errors
     ///
-    /// As [`Transaction::root`]; [`Invalid`](crate::ErrorKind::Invalid) if the name is none, and
-    /// [`TooLarge`](crate::ErrorKind::TooLarge) if all roots together do not fit into an object.
+    /// As [`Transaction::root`] and [`Transaction::create`]; [`Invalid`](crate::ErrorKind::Invalid) if the name is none.
     pub fn set_root(
         &mut self,
         segment: &Segment,
@@ -61,23 +63,11 @@ impl Transaction {
             check_name(name)?;
         }
         self.begin_writing()?;
-        let known = self.all_roots(segment).await?;
-        let is_first = known.is_none();
-        let mut roots = known.unwrap_or_default();
+        let roots = Roots::of(self, segment).await?;
         match reference {
-            Some(reference) => roots.insert(name.to_owned(), reference),
-            None => roots.remove(name),
-        };
-        let bytes = postcard::to_allocvec(&roots)
-            .map_err(|error| Error::invalid(format!("roots cannot be encoded: {error}")))?;
-        let object = roots_of(segment);
-        if is_first {
-            let act = Act::Created(bytes);
-            let writes = self.inner.writes_mut();
-            writes.set((&object).into(), object.generation, act);
-            return Ok(());
+            Some(reference) => roots.set(name, reference).await,
+            None => roots.remove(name).await,
         }
-        self.replace(&object, bytes)
     }
 
     /// All named roots, in the order of their names.
@@ -95,24 +85,7 @@ impl Transaction {
     ///
     /// As [`Transaction::root`].
     pub async fn roots_async(&mut self, segment: &Segment) -> Result<Vec<(String, Reference)>> {
-        let roots = self.all_roots(segment).await?;
-        Ok(roots.unwrap_or_default().into_iter().collect())
-    }
-
-    /// The roots; none if none was ever set.
-    async fn all_roots(&mut self, segment: &Segment) -> Result<Option<Roots>> {
-        let object = roots_of(segment);
-        if !self.exists_async(&object).await? {
-            return Ok(None);
-        }
-        let bytes = self.read_async(&object).await?;
-        let roots = postcard::from_bytes(bytes).map_err(|error| {
-            Error::damaged(format!(
-                "the roots of {} are damaged: {error}",
-                segment.name()
-            ))
-        })?;
-        Ok(Some(roots))
+        Roots::of(self, segment).await?.all().await
     }
 }
 
@@ -138,6 +111,12 @@ fn roots_of(segment: &Segment) -> Reference {
         generation: Generation(1),
         offset: 0,
     }
+}
+
+/// Whether it is the object in which a segment's roots begin.
+fn is_roots_object(reference: &Reference) -> bool {
+    let object = reference.object;
+    object.page.page == HEAD_PAGE && object.slot == ROOTS_SLOT
 }
 
 #[cfg(test)]
