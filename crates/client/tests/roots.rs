@@ -292,6 +292,7 @@ fn roots_outlive_their_home() {
     let one = anna.transact(|tx| tx.create(&shop, "1")).unwrap();
     set_all(&anna, &shop, 0..500, one);
     home.eventually_quiet();
+    home.stop();
     home.restart();
     let bert = home.member();
     let shop = bert.open("thorp://alps/shop").unwrap();
