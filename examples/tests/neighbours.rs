@@ -28,7 +28,7 @@ impl Neighbour {
         let mut child = Command::new(env!("CARGO_BIN_EXE_neighbours"))
             .args([name, &address(name), &neighbours.join(",")])
             .arg(format!("alps={}", village.address()))
-            .arg(village.village().carrier(name))
+            .arg(village.village().member(name))
             .arg("thorp://alps/count")
             .stdout(Stdio::piped())
             .spawn()

@@ -14,12 +14,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 use thorp_client::{ErrorKind, JoinConfig, Lost, Member, Reference, Result, Session};
-use thorp_testing::{HomeProcess, PATIENCE, Relay, eventually};
+use thorp_net::Address;
+use thorp_testing::{HomeProcess, Link, PATIENCE, eventually};
 
 /// A home, and anna, who joins by a way that can be cut. `money` is what she counts up.
 struct Place {
     dir: tempfile::TempDir,
-    way: Relay,
+    way: Link,
     home: Option<HomeProcess>,
 }
 
@@ -35,7 +36,8 @@ impl Place {
             assert_eq!(said.code, 0, "{}", said.err);
         }
         std::os::unix::fs::symlink(path("home.sock"), path("now.sock")).unwrap();
-        let way = Relay::new(path("way.sock"), path("now.sock"));
+        let socket = |name: &str| Address::Unix(path(name));
+        let way = Link::new(&socket("way.sock"), &socket("now.sock"));
         Place {
             way,
             home: Some(home),

@@ -10,14 +10,18 @@ use thorp_protocol::AliveLimits;
 
 /// How a program joins a village: the addresses of its site (or home), its identity, and its limits.
 ///
-/// ```no_run
+/// ```
 /// use thorp_client::{JoinConfig, Member};
 /// use std::time::Duration;
+/// # let village = thorp_testing::Village::new();
+/// # let home = village.home("alps");
+/// # let (address, identity) = (home.address(), village.member("me"));
 ///
+/// // For example "unix:/run/thorp/site.sock" and "/var/lib/myprogram/thorp".
 /// let member = Member::join(
-///     JoinConfig::new("unix:/run/thorp/site.sock")
-///         .identity("/var/lib/myprogram/thorp")
-///         .name("myprogram")
+///     JoinConfig::new(address)
+///         .identity(identity)
+///         .join_timeout(Duration::from_secs(30))
 ///         .cache_bytes(64 << 20),
 /// )?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -55,10 +59,17 @@ impl JoinConfig {
     /// Joins as the command `thorp` does: the variables `THORP_VIA` and `THORP_IDENTITY` go before the context that
     /// `THORP_CONTEXT` names, and that goes before the user's current [context](crate::Context).
     ///
-    /// ```no_run
+    /// ```
     /// use thorp_client::{JoinConfig, Member};
+    /// # let village = thorp_testing::Village::new();
+    /// # // SAFETY: no other thread runs yet.
+    /// # unsafe {
+    /// #     std::env::set_var("THORP_VIA", String::from(&village.socket("alps")));
+    /// #     std::env::set_var("THORP_IDENTITY", village.member("me"));
+    /// # }
+    /// # let home = village.home("alps");
     ///
-    /// // In a shell, `thorp dev` runs.
+    /// // In a shell, `thorp dev` runs. Or the variables are set.
     /// let member = Member::join(JoinConfig::from_env()?)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

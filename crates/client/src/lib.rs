@@ -4,10 +4,14 @@
 //! A program joins a village and becomes a *member*. It opens segments by name and works on their objects in
 //! transactions:
 //!
-//! ```no_run
+//! ```
 //! use thorp_client::{JoinConfig, Member, Ref};
+//! # let village = thorp_testing::Village::new();
+//! # let home = village.home("alps");
+//! # let (address, identity) = (home.address(), village.member("me"));
 //!
-//! let member = Member::join(JoinConfig::new("127.0.0.1:7402").identity("me"))?;
+//! // The address of a site or a home, such as "127.0.0.1:7402", and the directory that `thorp invite` made.
+//! let member = Member::join(JoinConfig::new(address).identity(identity))?;
 //! let shop = member.open_or_create("thorp://alps/shop")?;
 //! let sold: Ref<u64> = member.transact(|tx| tx.create_typed(&shop, &0))?;
 //! let count = member.transact(|tx| {
@@ -15,7 +19,7 @@
 //!     tx.put(&sold, &count)?;
 //!     Ok(count)
 //! })?;
-//! println!("{count} sold");
+//! assert_eq!(count, 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -118,7 +122,9 @@
 //! # Where to read on
 //!
 //! `docs/using.md` starts a village, `docs/glossary.md` defines the terms, `docs/protocol.md` has the rules that the
-//! code cites by number. The programs in `examples/` show a counter, notes, a graph and a site of members.
+//! code cites by number. The programs in `examples/` show a counter, notes, a graph and a site of members. The crate
+//! `thorp-testing` has villages for the tests of programs that use this one. All examples of this documentation run in
+//! such a village.
 //!
 //! Inside: `transaction` and `member` are the calls. `runtime` has the threads and the event loop that drive the
 //! member's state machine, and the requests between both sides. `embedded_site` is a redirector in a member's process.
@@ -178,3 +184,8 @@ pub use thorp_model::{
 pub use thorp_net::{CertifiedName, Congestion, Identity, NodeRole, Traffic};
 pub use transaction::{Pending, Transaction};
 pub use typed::Ref;
+
+// The examples of `thorp-testing` have members, and it stands below this crate. So they run here.
+#[cfg(doctest)]
+#[doc = include_str!("../../testkit/README.md")]
+struct ExamplesOfTesting;

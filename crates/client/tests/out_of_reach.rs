@@ -20,7 +20,7 @@ fn carrier(village: &HomeNode, name: &str) -> SiteOfMembers {
 }
 
 fn among(village: &HomeNode, site: SiteOfMembers) -> JoinConfig {
-    JoinConfig::among(site).identity(village.village().carrier("carl"))
+    JoinConfig::among(site).identity(village.village().member("carl"))
 }
 
 /// Tries to join until the error says so.

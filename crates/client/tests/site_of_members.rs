@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use joins::Joins;
 use thorp_client::{JoinConfig, JoinError, Member, NodeRole, Ref, Reference, SiteOfMembers};
-use thorp_testing::{HomeNode, Relay, eventually};
+use thorp_testing::{HomeNode, Link, eventually};
 
 /// What ten seconds are to people, this is to a test.
 const SOON: Duration = Duration::from_millis(50);
@@ -34,7 +34,7 @@ fn site(village: &HomeNode, own: &str, neighbours: &[String]) -> SiteOfMembers {
 
 fn config(village: &HomeNode, own: &str, neighbours: &[String]) -> JoinConfig {
     JoinConfig::among(site(village, own, neighbours))
-        .identity(village.village().carrier(own))
+        .identity(village.village().member(own))
         .name(own)
         // Pages are counted.
         .fetch_ahead(0)
@@ -241,8 +241,8 @@ fn a_split_makes_two_sites_and_they_heal() {
     let [anna, bert, carl, dora] = ["anna", "bert", "carl", "dora"];
     let to = |name: &str| address(&village, name);
     let way = |from: &str, to: &str| {
-        let path = village.path(&format!("{from}-{to}.sock"));
-        Relay::new(path, village.path(&format!("{to}.sock")))
+        let socket = |name: &str| village.village().socket(name);
+        Link::new(&socket(&format!("{from}-{to}")), &socket(to))
     };
     let between = [
         way(carl, anna),
@@ -252,7 +252,8 @@ fn a_split_makes_two_sites_and_they_heal() {
     ];
     let here = [to(anna), to(bert), to(carl), to(dora)];
     let there = |first: usize| {
-        let through = between[first..first + 2].iter().map(Relay::address);
+        let through = between[first..first + 2].iter();
+        let through = through.map(|way| way.address().into());
         let list: Vec<String> = through.chain([to(carl), to(dora)]).collect();
         list
     };
@@ -265,7 +266,7 @@ fn a_split_makes_two_sites_and_they_heal() {
     all.iter().for_each(|member| read_all(member, &notes));
 
     while_they_work(&all, &counter, || {
-        between.iter().for_each(Relay::cut);
+        between.iter().for_each(Link::cut);
         are_one_site(&[&anna, &bert]);
         are_one_site(&[&carl, &dora]);
     });
@@ -273,7 +274,7 @@ fn a_split_makes_two_sites_and_they_heal() {
         assert_eq!(asked_for(member, &notes), 0);
     }
     while_they_work(&all, &counter, || {
-        between.iter().for_each(Relay::mend);
+        between.iter().for_each(Link::mend);
         are_one_site(&all);
     });
     for member in all {
@@ -286,13 +287,14 @@ fn a_split_makes_two_sites_and_they_heal() {
 fn who_says_nothing_is_left_and_turned_back_to() {
     let village = HomeNode::new();
     let notes = notes(&village);
-    let way = Relay::new(village.path("bert-anna.sock"), village.path("anna.sock"));
+    let socket = |name: &str| village.village().socket(name);
+    let way = Link::new(&socket("bert-anna"), &socket("anna"));
     let (to_anna, to_bert) = (address(&village, "anna"), address(&village, "bert"));
     let join = |name: &str, first: String| {
         let config = config(&village, name, &[first, to_bert.clone()]);
         Member::join(config.alive(SOON, 60)).unwrap()
     };
-    let (anna, bert) = (join("anna", to_anna), join("bert", way.address()));
+    let (anna, bert) = (join("anna", to_anna), join("bert", way.address().into()));
     are_one_site(&[&anna, &bert]);
     let counter = counter(&bert);
     read_all(&bert, &notes);
@@ -322,12 +324,13 @@ fn a_dedicated_site_comes_first() {
     let village = HomeNode::new();
     let notes = notes(&village);
     let _site = village.site(1 << 20);
-    let way = Relay::new(village.path("way.sock"), village.path("site.sock"));
+    let socket = |name: &str| village.village().socket(name);
+    let way = Link::new(&socket("way"), &socket("site"));
     let names = ["anna", "bert"];
     let neighbours = names.map(|name| address(&village, name));
     let [anna, bert] = names.map(|name| {
         let config = JoinConfig::new(way.address()).or_among(site(&village, name, &neighbours));
-        let identity = village.village().carrier(name);
+        let identity = village.village().member(name);
         Member::join(config.identity(identity).name(name)).unwrap()
     });
     let are_at_the_site = || {
@@ -376,7 +379,7 @@ fn what_cannot_be_is_told_with_what_to_do() {
     let twice =
         JoinConfig::new(village.address().to_string()).and_home(village.address().to_string());
     let twice = twice.or_among(site(&village, "bert", &neighbours));
-    let (words, _) = refused(twice.identity(village.village().carrier("bert")));
+    let (words, _) = refused(twice.identity(village.village().member("bert")));
     assert!(words.contains("none with and_home"), "{words}");
 }
 

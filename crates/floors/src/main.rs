@@ -8,6 +8,7 @@
 mod circles;
 mod citations;
 mod complaint;
+mod examples;
 mod floors;
 mod implementations;
 mod knots;
@@ -59,6 +60,7 @@ fn check(tree: &Tree) -> Result<Vec<Verdict>, String> {
         circles::check(&targets, &knots),
         public::check(tree, &packages, &targets, &knots),
         citations::check(tree),
+        examples::check(tree, &packages),
     ])
 }
 
@@ -99,9 +101,10 @@ mod tests {
             ("a/src/b.rs", "pub struct B; use crate::c::C;"),
             ("a/src/c.rs", "pub struct C; use crate::b::B; impl B {}"),
             ("README.md", "rule 1"),
+            ("a/README.md", "```no_run\n```"),
         ]);
         let verdicts = check(&tree).expect("Rust and manifests");
         let counts = verdicts.iter().map(|verdict| verdict.complaints.len());
-        assert_eq!(counts.collect::<Vec<_>>(), [1, 1, 2, 1, 1]);
+        assert_eq!(counts.collect::<Vec<_>>(), [1, 1, 2, 1, 1, 1]);
     }
 }

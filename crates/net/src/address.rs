@@ -62,6 +62,12 @@ impl fmt::Display for Address {
     }
 }
 
+impl From<&Address> for String {
+    fn from(address: &Address) -> Self {
+        address.to_string()
+    }
+}
+
 impl fmt::Display for AddressError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(

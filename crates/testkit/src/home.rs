@@ -14,11 +14,12 @@ use thorp_net::{Address, Identity, LinkDelay, Listener};
 use thorp_protocol::{Home, HomeCommand, HomeConfig};
 use tokio::sync::mpsc;
 
+use crate::authority::Authority;
 use crate::disk::{Disk, HomeWorld};
+use crate::link::Link;
 use crate::patience::eventually;
 use crate::running::Thread;
 use crate::site::SiteNode;
-use crate::village::Village;
 
 /// How a home is.
 #[derive(Clone, Debug)]
@@ -63,7 +64,7 @@ impl Default for HomeOptions {
 
 /// A home that runs in the test's process, until it is dropped.
 pub struct HomeNode {
-    village: Village,
+    village: Authority,
     options: HomeOptions,
     address: Address,
     handle: Handle<Home>,
@@ -83,16 +84,17 @@ impl Default for HomeNode {
 impl HomeNode {
     /// The home `alps` of a village of its own, with its records in memory.
     pub fn new() -> Self {
-        Self::start(&Village::new(), HomeOptions::default())
+        Self::start(&Authority::new(), HomeOptions::default())
     }
 
-    /// As [`HomeNode::new`], so far away. Members delay what goes up.
+    /// As [`HomeNode::new`], so far away: the node itself holds back what it sends down, and members have to hold back
+    /// what they send up (`JoinConfig::link_delay`). A [link](HomeNode::link) delays both, without their help.
     pub fn with_delay(one_way: Duration) -> Self {
         let options = HomeOptions {
             one_way,
             ..HomeOptions::default()
         };
-        Self::start(&Village::new(), options)
+        Self::start(&Authority::new(), options)
     }
 
     /// As [`HomeNode::new`], remembering so many members.
@@ -101,13 +103,13 @@ impl HomeNode {
             registrations_max: members,
             ..HomeOptions::default()
         };
-        Self::start(&Village::new(), options)
+        Self::start(&Authority::new(), options)
     }
 
     /// As [`HomeNode::new`], sharing transactions with homes of these names: those that are started
     /// [beside](HomeNode::beside) it.
     pub fn sharing_with(names: &[&str]) -> Self {
-        let village = Village::new();
+        let village = Authority::new();
         let other = |name: &&str| ParentConfig::new(vec![village.socket(name)]).named(*name);
         let options = HomeOptions {
             others: names.iter().map(other).collect(),
@@ -117,7 +119,7 @@ impl HomeNode {
     }
 
     /// Starts a home on a thread of its own.
-    pub fn start(village: &Village, options: HomeOptions) -> Self {
+    pub fn start(village: &Authority, options: HomeOptions) -> Self {
         let village = village.clone();
         let (mut node, thread) = Thread::start(|| Self::open(village, options));
         node.thread = Some(thread);
@@ -125,7 +127,7 @@ impl HomeNode {
     }
 
     /// Starts a home in the runtime of the test. [`HomeNode::stop`] and the like block, so they need another thread.
-    pub async fn start_here(village: &Village, options: HomeOptions) -> Self {
+    pub async fn start_here(village: &Authority, options: HomeOptions) -> Self {
         let (node, work) = Self::open(village.clone(), options).await;
         tokio::spawn(work);
         node
@@ -142,7 +144,7 @@ impl HomeNode {
     }
 
     async fn open(
-        village: Village,
+        village: Authority,
         options: HomeOptions,
     ) -> (Self, impl Future<Output = ()> + use<>) {
         let identity = village.home_identity(&options.name, options.id);
@@ -194,8 +196,8 @@ impl HomeNode {
         (node, keeper.keep())
     }
 
-    /// The village that it belongs to.
-    pub fn village(&self) -> &Village {
+    /// The authority of its village.
+    pub fn village(&self) -> &Authority {
         &self.village
     }
 
@@ -219,7 +221,7 @@ impl HomeNode {
         self.options.id
     }
 
-    /// Where it listens.
+    /// Where it listens: sites and members join there.
     pub fn address(&self) -> &Address {
         &self.address
     }
@@ -227,6 +229,15 @@ impl HomeNode {
     /// How a site below it dials it: a node with another certificate is not taken for it.
     pub fn as_parent(&self) -> ParentConfig {
         ParentConfig::new(vec![self.address.clone()]).named(&*self.options.name)
+    }
+
+    /// A played link to it, for sites or for members. What is sent takes so long in each direction.
+    ///
+    /// # Panics
+    ///
+    /// As [`Link::set_delay`].
+    pub fn link(&self, one_way: Duration) -> Link {
+        Link::of(&self.village, self.as_parent(), one_way)
     }
 
     /// The way into its loop, for its counts and for what this type does not offer.

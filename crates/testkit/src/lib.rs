@@ -1,7 +1,10 @@
-//! Villages for tests: nodes in the test's own process, and processes of the `thorp` command.
+// Its examples have members, and `thorp-client` stands above this crate. There they run.
+#![cfg_attr(not(doctest), doc = include_str!("../README.md"))]
 //!
-//! **In the process.** A [`Village`] is an authority in a temporary directory. Its nodes run the state machines of
-//! `thorp-protocol` over real sockets:
+//! # For Thorp's own tests
+//!
+//! **In the process.** The nodes of a [`Village`] are under one [`Authority`], in a temporary directory. They run the
+//! state machines of `thorp-protocol` over real sockets:
 //!
 //! - a [`HomeNode`] keeps its records in memory, or in a store in a directory ([`HomeOptions`]). A test can stop it,
 //!   start it again, hold back or lose its disk, and look into its tables;
@@ -9,9 +12,9 @@
 //! - a [`MemberNode`] speaks the protocol without the client library. Members of the library join by the address of a
 //!   home or a site, as any program does, so this crate imports neither client nor server;
 //! - an [`Attacker`] has a certificate and keeps no rules; an [`Intruder`] is one that has joined as a member;
-//! - a [`Relay`] leads from one socket to another, and can be cut.
+//! - a [`Link`] leads from one socket to another, also between processes.
 //!
-//! ```no_run
+//! ```
 //! use thorp_testing::HomeNode;
 //!
 //! let home = HomeNode::new();
@@ -30,28 +33,31 @@
 #![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 
 mod attacker;
+mod authority;
 mod disk;
 mod home;
 mod intruder;
+mod link;
 mod member;
 mod memory;
 mod patience;
 mod process;
-mod relay;
 mod running;
 mod site;
 mod skipped;
+mod socket;
 mod thorp;
 mod village;
 
 pub use attacker::{Attacker, AttackerEdge, made_up_receipt};
+pub use authority::{Authority, loopback};
 pub use home::{HomeNode, HomeOptions};
 pub use intruder::Intruder;
+pub use link::{Carried, LINK_WINDOW_BYTES, Link};
 pub use member::{MemberNode, Seen, create, holds};
 pub use patience::{PATIENCE, SOON, eventually};
 pub use process::{Process, Said, finish, signal};
-pub use relay::Relay;
 pub use site::SiteNode;
 pub use skipped::report_skipped;
 pub use thorp::{HomeProcess, OF_A_TEST, Thorp};
-pub use village::{Village, loopback};
+pub use village::Village;

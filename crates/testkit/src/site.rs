@@ -1,63 +1,75 @@
 //! A site's redirector in the test's process.
 
 use std::future::pending;
+use std::time::Duration;
 
 use thorp_model::Outbox;
 use thorp_net::driver::{Driver, DriverConfig, Handle, NoWorld, ParentConfig, net_config};
 use thorp_net::{Address, Listener, NodeRole};
 use thorp_protocol::{Redirector, RedirectorConfig};
 
+use crate::authority::Authority;
+use crate::link::Link;
 use crate::running::Thread;
-use crate::village::Village;
 
-/// The name of every site.
-const NAME: &str = "valley";
-
-/// A redirector that runs in the test's process, until it is dropped.
+/// A site's redirector that runs in the test's process, until it is dropped.
 pub struct SiteNode {
+    name: String,
     address: Address,
     handle: Handle<Redirector>,
     thread: Option<Thread>,
     /// Its socket is in the village's directory.
-    _village: Village,
+    village: Authority,
 }
 
 impl SiteNode {
     /// Starts a site called `valley` on a thread of its own. It is at an address, below some homes or sites, and has so
     /// much memory. As a real site it has an id and an identity of its own.
     pub fn start(
-        village: &Village,
+        village: &Authority,
         address: &Address,
         parents: Vec<ParentConfig>,
         cache_bytes: usize,
     ) -> Self {
-        let (village, address) = (village.clone(), address.clone());
+        Self::start_called(village, NAME, address, parents, cache_bytes)
+    }
+
+    /// As [`SiteNode::start`], with another name.
+    pub(crate) fn start_called(
+        village: &Authority,
+        name: &str,
+        address: &Address,
+        parents: Vec<ParentConfig>,
+        cache_bytes: usize,
+    ) -> Self {
+        let (village, name, address) = (village.clone(), name.to_owned(), address.clone());
         let (mut node, thread) =
-            Thread::start(move || Self::open(village, address, parents, cache_bytes));
+            Thread::start(move || Self::open(village, name, address, parents, cache_bytes));
         node.thread = Some(thread);
         node
     }
 
     /// As [`SiteNode::start`], in the runtime of the test.
     pub async fn start_here(
-        village: &Village,
+        village: &Authority,
         address: &Address,
         parents: Vec<ParentConfig>,
         cache_bytes: usize,
     ) -> Self {
-        let opened = Self::open(village.clone(), address.clone(), parents, cache_bytes);
-        let (node, work) = opened.await;
+        let (village, name, address) = (village.clone(), NAME.to_owned(), address.clone());
+        let (node, work) = Self::open(village, name, address, parents, cache_bytes).await;
         tokio::spawn(work);
         node
     }
 
     async fn open(
-        village: Village,
+        village: Authority,
+        name: String,
         address: Address,
         parents: Vec<ParentConfig>,
         cache_bytes: usize,
     ) -> (Self, impl Future<Output = ()> + use<>) {
-        let identity = village.identity_of(NodeRole::Site, NAME);
+        let identity = village.identity_of(NodeRole::Site, &name);
         let hello = identity.greeting(village.fresh_id());
         let node = hello.node;
         let listener = Listener::bind(&address, &identity, net_config(hello.kind)).await;
@@ -67,7 +79,7 @@ impl SiteNode {
         config.listeners.push(listener);
         config.parents = parents;
         let (mut driver, handle) = Driver::new(config);
-        let mut config = RedirectorConfig::new(node, NAME.to_owned());
+        let mut config = RedirectorConfig::new(node, name.clone());
         config.cache_bytes = cache_bytes;
         let mut site = Redirector::new(config);
         let work = async move {
@@ -75,17 +87,28 @@ impl SiteNode {
             driver.run(&mut site, &mut NoWorld, first, pending()).await;
         };
         let node = Self {
+            name,
             address,
             handle,
             thread: None,
-            _village: village,
+            village,
         };
         (node, work)
     }
 
-    /// Where it listens.
+    /// Where it listens: members join there.
     pub fn address(&self) -> &Address {
         &self.address
+    }
+
+    /// A played link to it, for members or for sites below it. What is sent takes so long in each direction.
+    ///
+    /// # Panics
+    ///
+    /// As [`Link::set_delay`].
+    pub fn link(&self, one_way: Duration) -> Link {
+        let to = ParentConfig::new(vec![self.address.clone()]).named(&*self.name);
+        Link::of(&self.village, to, one_way)
     }
 
     /// The way into its loop, for its counts and sizes.
@@ -102,3 +125,6 @@ impl Drop for SiteNode {
         }
     }
 }
+
+/// The name of every site that gets no other.
+const NAME: &str = "valley";

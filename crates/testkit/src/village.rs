@@ -1,123 +1,84 @@
-//! The authority of a village, and the directory in which everything of it is.
+//! A village in the test's own process.
 
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::ops::Deref;
 
-use tempfile::TempDir;
-use thorp_model::HomeId;
-use thorp_net::{
-    Address, CertificateAuthority, Grant, HomeIdOf, Identity, NodeRole, issue, issue_with_site,
-};
+use thorp_net::driver::ParentConfig;
 
-/// Nodes under one authority: their certificates and a directory, which goes when the last node has gone.
-#[derive(Clone, Debug)]
-pub struct Village(Arc<Authority>);
+use crate::authority::Authority;
+use crate::home::{HomeNode, HomeOptions};
+use crate::link::Link;
+use crate::site::SiteNode;
 
-#[derive(Debug)]
-struct Authority {
-    dir: TempDir,
-    home: Identity,
-    member: Identity,
-    /// How many nodes have drawn an id.
-    nodes: AtomicU64,
-}
-
-impl Default for Village {
-    fn default() -> Self {
-        Self::new()
-    }
-}
+/// Homes, sites and members under one [`Authority`]. It starts homes and sites, and has all that the authority has.
+///
+/// ```
+/// use std::time::Duration;
+/// use thorp_testing::Village;
+///
+/// let village = Village::new();
+/// let [alps, dale] = village.homes(["alps", "dale"]);
+/// let far = alps.link(Duration::from_millis(40));
+/// let near = dale.link(Duration::from_millis(1));
+/// let site = village.site("valley", &[&far, &near]);
+/// println!("anna joins at {} with {}", site.address(), village.member("anna").display());
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Village(Authority);
 
 impl Village {
-    /// A village with a new authority, which lets in who has one of its identities.
+    /// A village without nodes.
     pub fn new() -> Self {
-        let dir = TempDir::new().unwrap();
-        let at = |name: &str| dir.path().join(name);
-        let home =
-            Identity::open_or_create(at("identity"), at("authority"), ("alps", HOME)).unwrap();
-        let (member, _) = issue_with_site(at("authority"), at("member"), "anna").unwrap();
-        let nodes = AtomicU64::default();
-        Self(Arc::new(Authority {
-            dir,
-            home,
-            member,
-            nodes,
-        }))
+        Self::default()
     }
 
-    /// The identity of the home `alps`, with the id 7. It is in the directory `identity`.
-    pub fn identity(&self) -> Identity {
-        self.0.home.clone()
+    /// Starts a home of this name. It keeps its records in memory, also while it is [stopped](HomeNode::stop).
+    ///
+    /// # Panics
+    ///
+    /// The village has such a home already, or the name is none for a home.
+    pub fn home(&self, name: &str) -> HomeNode {
+        let [home] = self.homes([name]);
+        home
     }
 
-    /// The identity of the member `anna`, who may carry a redirector. It is in the directory `member`.
-    pub fn member_identity(&self) -> Identity {
-        self.0.member.clone()
+    /// Starts homes that share transactions: one transaction may write at several of them (rule 10).
+    ///
+    /// # Panics
+    ///
+    /// As [`Village::home`].
+    pub fn homes<const N: usize>(&self, names: [&str; N]) -> [HomeNode; N] {
+        names.map(|name| {
+            let others = names.iter().filter(|other| **other != name);
+            let others = others.map(|other| {
+                let addresses = vec![self.socket(other)];
+                ParentConfig::new(addresses).named(*other)
+            });
+            let options = HomeOptions {
+                others: others.collect(),
+                ..HomeOptions::new(name, self.home_id(name))
+            };
+            HomeNode::start(self, options)
+        })
     }
 
-    /// The identity of a home, whose certificate names its id (rule R1). The home `alps` has the id 7 until a test wants
-    /// another one.
-    pub fn home_identity(&self, name: &str, id: HomeId) -> Identity {
-        let own = self.identity();
-        if (own.name(), own.certified().home()) == (name, Some(id)) {
-            return own;
-        }
-        let grant = Grant {
-            home_id: HomeIdOf::Store(id),
-            ..Grant::new(NodeRole::Home, name)
-        };
-        // A home's name belongs to its key, and the key to its directory.
-        let dir = match own.name() == name {
-            true => self.path("identity"),
-            false => self.path(&format!("home-{name}")),
-        };
-        let authority = CertificateAuthority::open(self.path("authority")).unwrap();
-        authority.issue(&grant, dir).unwrap()
-    }
-
-    /// The identity of a node: the first home's if it is `alps`, or else one that the authority issues.
-    pub fn identity_of(&self, role: NodeRole, name: &str) -> Identity {
-        let own = self.identity();
-        if (own.role(), own.name()) == (role, name) {
-            return own;
-        }
-        let dir = self.path(&format!("{role}-{name}"));
-        issue(self.path("authority"), dir, role, name).unwrap()
-    }
-
-    /// The directory of both identities of a member that carries a redirector.
-    pub fn carrier(&self, name: &str) -> PathBuf {
-        let dir = self.path(&format!("carrier-{name}"));
-        issue_with_site(self.path("authority"), &dir, name).unwrap();
-        dir
-    }
-
-    /// 64 bits for the process id of a node, which no other node of the village has. A test that picks ids itself picks
-    /// small numbers.
-    pub(crate) fn fresh_id(&self) -> u64 {
-        let drawn = self.0.nodes.fetch_add(1, Ordering::Relaxed);
-        (1 << 32) + drawn
-    }
-
-    /// A path in the village's directory.
-    pub fn path(&self, name: &str) -> PathBuf {
-        self.0.dir.path().join(name)
-    }
-
-    /// The address of a socket in the village's directory.
-    pub fn socket(&self, name: &str) -> Address {
-        Address::Unix(self.path(&format!("{name}.sock")))
+    /// Starts a site of this name, which reaches its homes by these links. It has 16 MiB of memory for pages.
+    ///
+    /// # Panics
+    ///
+    /// The village has such a site, or another node of this name, already.
+    pub fn site(&self, name: &str, links: &[&Link]) -> SiteNode {
+        let parents = links.iter().map(|link| link.as_parent()).collect();
+        SiteNode::start_called(self, name, &self.socket(name), parents, SITE_BYTES)
     }
 }
 
-/// Any free port of this machine.
-pub fn loopback() -> Address {
-    Address::Tcp {
-        host: "127.0.0.1".to_owned(),
-        port: 0,
+impl Deref for Village {
+    type Target = Authority;
+
+    fn deref(&self) -> &Authority {
+        &self.0
     }
 }
 
-/// The first home's id.
-const HOME: HomeId = HomeId(7);
+/// A site's memory for pages.
+const SITE_BYTES: usize = 16 << 20;

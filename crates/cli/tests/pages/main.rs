@@ -13,6 +13,7 @@
 //! | `text terminal=3` | waits for its lines in terminal 3 |
 //! | `text example` | does not compare it |
 //! | `rust program=DIR` | puts it into the main file of the package there |
+//! | `rust file=PATH` | puts it into this file, seen from where the reader's shell is |
 //!
 //! A page says 127.0.0.1. The test puts an address of this machine in its place that no other page has, so all pages
 //! may use the usual ports.
@@ -56,6 +57,7 @@ pages! {
     full_disk: "how-to/full-disk.md",
     moving_a_home: "how-to/moving-a-home.md",
     second_site: "how-to/second-site.md",
+    testing_your_program: "how-to/testing-your-program.md",
 }
 
 #[test]

@@ -65,7 +65,9 @@ pub(crate) fn blocks(page: &str) -> Vec<Block> {
     blocks
 }
 
-const MARKS: [&str; 6] = ["terminal", "stop", "exit", "skip", "example", "program"];
+const MARKS: [&str; 7] = [
+    "terminal", "stop", "exit", "skip", "example", "program", "file",
+];
 
 #[test]
 fn blocks_have_a_language_marks_and_text_without_indent() {

@@ -158,6 +158,11 @@ impl Reader {
             let file = self.work().join(package).join("src/main.rs");
             fs::write(file, &block.text).unwrap();
         }
+        if let Some(file) = block.mark("file") {
+            let file = self.beside_shell(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, &block.text).unwrap();
+        }
     }
 
     /// A command with nothing of the environment of whoever runs the tests that `thorp` reads.
@@ -201,6 +206,12 @@ impl Reader {
 
     fn place(&self, block: &Block) -> String {
         format!("docs/{}:{}:\n{}", self.page, block.line, block.text)
+    }
+
+    /// A file, seen from where the last block has left the reader's shell.
+    fn beside_shell(&self, file: &str) -> PathBuf {
+        let cwd = fs::read_to_string(self.path("state/cwd")).unwrap();
+        Path::new(cwd.trim_end()).join(file)
     }
 
     fn work(&self) -> PathBuf {

@@ -15,13 +15,19 @@ use thorp_net::{Address, Identity};
 /// All members get the same list of neighbours in the same order, which is their rank. Each member joins at the first
 /// one that answers, or at its own redirector.
 ///
-/// ```no_run
+/// ```
 /// use thorp_client::{JoinConfig, Member, SiteOfMembers};
+/// # let village = thorp_testing::Village::new();
+/// # let home = village.home("alps");
+/// # let [one, two, three] = ["anna", "bert", "carl"].map(|name| String::from(&village.socket(name)));
+/// # let identity = village.member("bert");
 ///
-/// let site = SiteOfMembers::new("10.0.0.2:7410")
-///     .neighbours(["10.0.0.1:7410", "10.0.0.2:7410", "10.0.0.3:7410"])
-///     .home("alps", "alps.example:7401");
-/// let member = Member::join(JoinConfig::among(site).identity("me"))?;
+/// // Three addresses such as "10.0.0.1:7410". This member has the second one.
+/// let site = SiteOfMembers::new(&two)
+///     .neighbours([&one, &two, &three])
+///     .home("alps", home.address());
+/// let member = Member::join(JoinConfig::among(site).identity(identity))?;
+/// assert!(member.site().is_own, "no neighbour was there, so it carries the redirector");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]

@@ -26,13 +26,16 @@ use thorp_net::driver::now;
 /// A program that has joined. Cheap to clone, usable from any thread; when the last clone (and the last segment,
 /// transaction and watch) is dropped, it leaves.
 ///
-/// ```no_run
+/// ```
 /// use thorp_client::{JoinConfig, Member};
+/// # let village = thorp_testing::Village::new();
+/// # let home = village.home("alps");
+/// # let (address, identity) = (home.address(), village.member("me"));
 ///
-/// let member = Member::join(JoinConfig::new("tcp://localhost:7070").identity("me"))?;
+/// let member = Member::join(JoinConfig::new(address).identity(identity))?;
 /// let notes = member.open_or_create("thorp://alps/notes")?;
 /// let note = member.transact(|tx| tx.create(&notes, "buy cheese"))?;
-/// println!("{}", member.format(&note)?);
+/// assert_eq!(member.format(&note)?, "thorp://alps/notes#1.0.1");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]

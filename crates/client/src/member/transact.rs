@@ -19,8 +19,8 @@ impl Member {
     /// Runs a transaction, commits it, and runs it again when it conflicts with others. What `work` does besides, it
     /// may do several times. An error that `work` returns ends the transaction without effect.
     ///
-    /// ```no_run
-    /// # use thorp_client::{Error, Member, Ref, Result};
+    /// ```
+    /// # use thorp_client::{Error, ErrorKind, JoinConfig, Member, Ref, Result};
     /// fn pay(member: &Member, from: &Ref<u64>, to: &Ref<u64>, sum: u64) -> Result<()> {
     ///     member.transact(|tx| {
     ///         let rest = tx.get(from)?.checked_sub(sum);
@@ -30,6 +30,19 @@ impl Member {
     ///         tx.put(to, &sum)
     ///     })
     /// }
+    /// # let village = thorp_testing::Village::new();
+    /// # let home = village.home("alps");
+    /// # let joining = JoinConfig::new(home.address()).identity(village.member("me"));
+    /// # let member = Member::join(joining)?;
+    /// # let bank = member.open_or_create("thorp://alps/bank")?;
+    /// # let make = |sum: u64| member.transact(|tx| tx.create_typed(&bank, &sum));
+    /// # let (anna, bert) = (make(100)?, make(0)?);
+    ///
+    /// pay(&member, &anna, &bert, 70)?;
+    /// let refused = pay(&member, &anna, &bert, 70).unwrap_err();
+    /// assert_eq!(refused.kind(), ErrorKind::Aborted);
+    /// # assert_eq!(member.transact(|tx| tx.get(&bert))?, 70);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
@@ -57,8 +70,8 @@ impl Member {
     /// As [`Member::transact`]. In a task that may move between threads, write `async move |tx|`: the compiler does not
     /// see yet that a closure which borrows may move, too.
     ///
-    /// ```no_run
-    /// # use thorp_client::{Member, Ref, Result};
+    /// ```
+    /// # use thorp_client::{JoinConfig, Member, Ref, Result};
     /// async fn increment(member: Member, counter: Ref<u64>) -> Result<u64> {
     ///     let work = async move |tx: &mut thorp_client::Transaction| {
     ///         let count = tx.get_async(&counter).await? + 1;
@@ -67,6 +80,20 @@ impl Member {
     ///     };
     ///     member.transact_async(work).await
     /// }
+    /// # let village = thorp_testing::Village::new();
+    /// # let home = village.home("alps");
+    /// # let joining = JoinConfig::new(home.address()).identity(village.member("me"));
+    /// # let member = Member::join(joining)?;
+    /// # let counts = member.open_or_create("thorp://alps/counts")?;
+    /// # let counter = member.transact(|tx| tx.create_typed(&counts, &0u64))?;
+    /// # let runtime = tokio::runtime::Builder::new_multi_thread().build()?;
+    /// # runtime.block_on(async {
+    ///
+    /// let task = tokio::spawn(increment(member, counter));
+    /// assert_eq!(task.await??, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors

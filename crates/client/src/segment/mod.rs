@@ -176,18 +176,23 @@ impl Segment {
     /// watched segments. Above it this call fails, or [`Watch::next`] does if the limit is farther up
     /// ([`ErrorKind::TooLarge`](crate::ErrorKind::TooLarge)).
     ///
-    /// ```no_run
-    /// # use thorp_client::{Result, Segment};
+    /// ```
+    /// # use thorp_client::{JoinConfig, Member};
     /// # use std::time::Duration;
-    /// # fn example(segment: &Segment) -> Result<()> {
+    /// # let village = thorp_testing::Village::new();
+    /// # let home = village.home("alps");
+    /// # let joining = JoinConfig::new(home.address()).identity(village.member("me"));
+    /// # let member = Member::join(joining)?;
+    /// # let segment = member.open_or_create("thorp://alps/notes")?;
     /// let mut watch = segment.watch()?;
+    /// # member.transact(|tx| tx.create(&segment, "a note"))?;
     /// while let Some(changed) = watch.next(Duration::from_secs(60))? {
     ///     for change in changed.changes {
     ///         println!("object {} at position {}", change.object, change.position);
     ///     }
+    /// #   break;
     /// }
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors

@@ -45,21 +45,26 @@ impl Transaction {
     /// It also waits while [`EARLY_PER_HOME_MAX`](crate::EARLY_PER_HOME_MAX) early commits of this member have no
     /// outcome from their home.
     ///
-    /// ```no_run
-    /// # use thorp_client::{Member, Ref, Result, Session};
-    /// # fn example(member: &Member, counter: &Ref<u64>) -> Result<()> {
+    /// ```
+    /// # use thorp_client::{JoinConfig, Member, Session};
+    /// # let village = thorp_testing::Village::new();
+    /// # let home = village.home("alps");
+    /// # let joining = JoinConfig::new(home.address()).identity(village.member("me"));
+    /// # let member = Member::join(joining)?;
+    /// # let counts = member.open_or_create("thorp://alps/counts")?;
+    /// # let counter = member.transact(|tx| tx.create_typed(&counts, &0u64))?;
     /// let mut pending = Vec::new();
     /// for _ in 0..100 {
     ///     let mut tx = member.begin(Session::new());
-    ///     let count = tx.get(counter)?;
-    ///     tx.put(counter, &(count + 1))?;
+    ///     let count = tx.get(&counter)?;
+    ///     tx.put(&counter, &(count + 1))?;
     ///     pending.push(tx.commit_early()?);
     /// }
     /// for commit in pending {
     ///     commit.wait()?;
     /// }
-    /// # Ok(())
-    /// # }
+    /// # assert_eq!(member.transact(|tx| tx.get(&counter))?, 100);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors

@@ -44,16 +44,18 @@ use thorp_session::{ObjectAt, Reservation, Stop, Terms};
 /// first write is too late then, and is a conflict. The next attempt of [`Member::transact`](crate::Member::transact)
 /// knows that it writes.
 ///
-/// ```no_run
-/// # use thorp_client::{Member, Result, Session};
-/// # fn example(member: &Member) -> Result<()> {
-/// let shop = member.open("thorp://alps/shop")?;
+/// ```
+/// # use thorp_client::{JoinConfig, Member, Session};
+/// # let village = thorp_testing::Village::new();
+/// # let home = village.home("alps");
+/// # let joining = JoinConfig::new(home.address()).identity(village.member("me"));
+/// # let member = Member::join(joining)?;
+/// let shop = member.open_or_create("thorp://alps/shop")?;
 /// let mut tx = member.begin(Session::new());
 /// let note = tx.create(&shop, "hello")?;
 /// assert_eq!(tx.read(&note)?, b"hello");
 /// tx.commit()?;
-/// # Ok(())
-/// # }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// # Errors

@@ -11,9 +11,9 @@ use serde::de::DeserializeOwned;
 impl Transaction {
     /// An object's value.
     ///
-    /// ```no_run
+    /// ```
     /// # use serde::{Deserialize, Serialize};
-    /// # use thorp_client::{Ref, Result, Transaction};
+    /// # use thorp_client::{JoinConfig, Member, Ref, Result, Transaction};
     /// #[derive(Serialize, Deserialize)]
     /// struct Person { name: String, boss: Option<Ref<Person>> }
     ///
@@ -26,6 +26,21 @@ impl Transaction {
     ///         }
     ///     }
     /// }
+    /// # let village = thorp_testing::Village::new();
+    /// # let home = village.home("alps");
+    /// # let joining = JoinConfig::new(home.address()).identity(village.member("me"));
+    /// # let member = Member::join(joining)?;
+    /// # let people = member.open_or_create("thorp://alps/people")?;
+    ///
+    /// let top = member.transact(|tx| {
+    ///     let anna = Person { name: "Anna".to_owned(), boss: None };
+    ///     let anna = tx.create_typed(&people, &anna)?;
+    ///     let bert = Person { name: "Bert".to_owned(), boss: Some(anna) };
+    ///     let bert = tx.create_typed(&people, &bert)?;
+    ///     top(tx, bert)
+    /// })?;
+    /// assert_eq!(top.name, "Anna");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use thorp_model::{HomeId, Outcome, PageId, Position, Slot, WriteOp};
 use thorp_net::Address;
-use thorp_testing::{HomeNode, HomeOptions, MemberNode, SiteNode, Village, loopback};
+use thorp_testing::{Authority, HomeNode, HomeOptions, MemberNode, SiteNode, Village, loopback};
 
 pub(crate) const HOME: HomeId = HomeId(77);
 
@@ -22,7 +22,7 @@ pub(crate) async fn site(village: &Village, home: &HomeNode, cache_bytes: usize)
     SiteNode::start_here(village, &loopback(), parents, cache_bytes).await
 }
 
-pub(crate) async fn member(village: &Village, parent: &Address, id: u64) -> MemberNode {
+pub(crate) async fn member(village: &Authority, parent: &Address, id: u64) -> MemberNode {
     MemberNode::start_here(village.member_identity(), parent, HOME, id).await
 }
 

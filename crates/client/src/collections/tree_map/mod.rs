@@ -33,10 +33,13 @@ pub const VALUE_BYTES_MAX: usize = 4096;
 /// `TreeMap` is as small as a reference, and can be stored. Keys are ordered as `K` is. A value above
 /// [`VALUE_BYTES_MAX`] should be an object of its own.
 ///
-/// ```no_run
+/// ```
 /// use thorp_client::collections::TreeMap;
-/// # use thorp_client::{Member, Result};
-/// # fn example(member: &Member) -> Result<()> {
+/// # use thorp_client::{JoinConfig, Member};
+/// # let village = thorp_testing::Village::new();
+/// # let home = village.home("alps");
+/// # let joining = JoinConfig::new(home.address()).identity(village.member("me"));
+/// # let member = Member::join(joining)?;
 /// let shop = member.open_or_create("thorp://alps/shop")?;
 /// let by_price = member.transact(|tx| {
 ///     let map: TreeMap<u64, String> = TreeMap::create(tx, &shop)?;
@@ -46,8 +49,7 @@ pub const VALUE_BYTES_MAX: usize = 4096;
 /// member.transact(|tx| by_price.insert(tx, 12, "a cheese".to_owned()))?;
 /// let cheap = member.transact(|tx| by_price.range(tx, ..100))?;
 /// assert_eq!(cheap, [(12, "a cheese".to_owned())]);
-/// # Ok(())
-/// # }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// # Errors
