@@ -39,6 +39,19 @@ impl Via {
         self.join_in(Session::new())
     }
 
+    /// The session for a value of so many bytes. A large one may take as long as it makes progress.
+    pub(crate) fn session_for(&self, bytes: u64, member: &Member) -> Session {
+        match bytes <= PROMPT_BYTES_MAX {
+            true => member.session(),
+            false => self.within_patience(Session::new()),
+        }
+    }
+
+    fn within_patience(&self, session: Session) -> Session {
+        let timeout = self.patience();
+        session.fetch_timeout(timeout).commit_timeout(timeout)
+    }
+
     fn patience(&self) -> Duration {
         Duration::from_secs(self.timeout.clamp(1, TIMEOUT_MAX))
     }
@@ -47,7 +60,7 @@ impl Via {
     fn join_in(&self, session: Session) -> Result<Member, Failure> {
         let found = Whereabouts::find(self.given())?;
         let timeout = self.patience();
-        let session = session.fetch_timeout(timeout).commit_timeout(timeout);
+        let session = self.within_patience(session);
         let waiting = Waiting::tell(&found.via.join(" and "), timeout);
         let config = JoinConfig::found(found);
         let config = match &self.record_trace {
@@ -103,6 +116,9 @@ impl Waiting {
 
 /// Nobody wants to read of shorter waits.
 const TOLD_AFTER: Duration = Duration::from_secs(1);
+
+/// Bytes of a value for which the whole command has one deadline.
+const PROMPT_BYTES_MAX: u64 = 1 << 20;
 
 const CACHE_BYTES: usize = 32 << 20;
 /// A year: the clock does not reach for ever.

@@ -16,6 +16,7 @@ mod names;
 #[cfg(feature = "planted-bugs")]
 mod planted;
 mod progress;
+mod stream;
 mod text;
 
 use args::{Cli, Command};

@@ -4,8 +4,10 @@ use super::say_json;
 use crate::connect::Via;
 use crate::failure::{Code, Failure};
 use crate::names;
+use crate::stream::Output;
 use clap::Args;
 use std::io::{self, Write};
+use thorp_client::{Member, Reference, Session};
 
 /// What `thorp get` is told.
 #[derive(Args, Debug)]
@@ -24,7 +26,7 @@ pub(crate) struct Options {
     via: Via,
 }
 
-/// Nothing is written unless all of it was read.
+/// Of a value that is not large, nothing is written unless all of it was read.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if options.root.is_none() && !options.url.contains('#') {
         let todo = "name an object in it (#PAGE.SLOT.GENERATION), or a root with --root NAME";
@@ -32,32 +34,75 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         return Err(Failure::new(what, todo).with(Code::Usage));
     }
     let member = options.via.join()?;
-    let (reference, bytes) = match &options.root {
-        None => {
-            let reference = member.parse(&options.url)?;
-            member.transact(|tx| Ok((reference, tx.read(&reference)?.to_vec())))?
-        }
+    let reference = match &options.root {
+        None => member.parse(&options.url)?,
         Some(name) => {
-            let segment = member.open(&options.url)?;
-            let found = member.transact(|tx| match tx.root(&segment, name)? {
-                Some(reference) => Ok(Some((reference, tx.read(&reference)?.to_vec()))),
-                None => Ok(None),
-            })?;
-            found.ok_or_else(|| no_root(&options.url, name))?
+            let root = member.open(&options.url)?.root(name)?;
+            root.ok_or_else(|| no_root(&options.url, name))?
         }
     };
-    if options.json {
-        return say_json(&as_json(&member.format(&reference)?, &bytes));
+    let bytes = member.transact(|tx| tx.size(&reference))?;
+    if options.json && bytes > JSON_BYTES_MAX {
+        let what = format!(
+            "{bytes} bytes are too much for a document, which has {JSON_BYTES_MAX} at most"
+        );
+        return Err(Failure::new(
+            what,
+            "leave out --json: the bytes are written as they are",
+        ));
     }
-    let mut out = io::stdout().lock();
-    match out.write_all(&bytes).and_then(|()| out.flush()) {
-        // A reader that has seen enough (`thorp get .. | head`) is no failure.
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::new(format!("standard output: {error}"), ""))
+    let session = options.via.session_for(bytes, &member);
+    if bytes > AT_ONCE_BYTES_MAX && !options.json {
+        return pass(&member, session, &reference, bytes);
+    }
+    let value = member.transact_with(session, |tx| Ok(tx.read(&reference)?.to_vec()))?;
+    if options.json {
+        return say_json(&as_json(&member.format(&reference)?, &value));
+    }
+    let mut out = Output::of(bytes);
+    let written = out.write_all(&value).and_then(|()| out.flush());
+    written.or_else(|error| stopped(&error))
+}
+
+/// Writes a large value while it comes.
+fn pass(
+    member: &Member,
+    session: Session,
+    reference: &Reference,
+    bytes: u64,
+) -> Result<(), Failure> {
+    let mut out = Output::of(bytes);
+    let mut tx = member.begin(session);
+    let passed = tx.read_into(reference, &mut out);
+    if let Some(error) = out.failed() {
+        return stopped(&error);
+    }
+    let passed = passed.and_then(|_| tx.commit());
+    passed.map_err(|error| {
+        let failure = Failure::from(error);
+        match out.written() {
+            0 => failure,
+            some => failure.or(format!(
+                "standard output has only {some} of {bytes} bytes: discard them, and try again"
+            )),
         }
-        _ => Ok(()),
+    })?;
+    out.flush().or_else(|error| stopped(&error))
+}
+
+/// A reader that has seen enough (`thorp get .. | head`) is no failure.
+fn stopped(error: &io::Error) -> Result<(), Failure> {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe => Ok(()),
+        _ => Err(Failure::new(format!("standard output: {error}"), "")),
     }
 }
+
+/// Bytes of a value that is put into a document.
+const JSON_BYTES_MAX: u64 = 64 << 20;
+
+/// Bytes of a value that is read as a whole before it is written.
+const AT_ONCE_BYTES_MAX: u64 = 1 << 20;
 
 /// Bytes that are no text are given in digits: a document has nothing else.
 fn as_json(name: &str, bytes: &[u8]) -> serde_json::Value {
@@ -82,7 +127,8 @@ fn no_root(segment: &str, name: &str) -> Failure {
 }
 
 const HELP: &str = "\
-Writes an object's bytes to standard output, as they are.
+Writes an object's bytes to standard output, as they are. A value above 1 MiB is written while it
+comes: --timeout then ends only what makes no progress. If that fails, a part has been written.
 
 Examples:
   thorp get 'thorp://dev/notes#1.0.1'

@@ -4,10 +4,9 @@ use super::{say, say_json};
 use crate::connect::Via;
 use crate::failure::{Code, Failure};
 use crate::names;
+use crate::stream::Input;
 use clap::Args;
-use std::fs;
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use thorp_client::{Member, Reference};
 
 /// What `thorp put` is told.
@@ -34,9 +33,9 @@ pub(crate) struct Options {
 
 /// One transaction.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let bytes = match &options.text {
-        Some(text) => text.clone().into_bytes(),
-        None => read(options.file.as_deref())?,
+    let mut input = match &options.text {
+        Some(text) => Input::of_text(text),
+        None => Input::open(options.file.as_deref())?,
     };
     if options.url.contains('#') && options.root.is_some() {
         let todo = "leave out --root to replace the object, or what follows the # to replace what the root names";
@@ -46,31 +45,38 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         );
         return Err(Failure::new(what, todo).with(Code::Usage));
     }
+    let bytes = input.bytes()?;
     let member = options.via.join()?;
-    let reference = if options.url.contains('#') {
-        let reference = member.parse(&options.url)?;
-        member.transact(|tx| tx.write(&reference, bytes.clone()))?;
-        reference
-    } else {
-        create(&member, options, &bytes)?
-    };
+    let put = put(&member, options, bytes, &mut input);
+    let reference = put.map_err(|failure| input.failure().unwrap_or(failure))?;
     let name = member.format(&reference)?;
     match options.json {
-        true => say_json(&serde_json::json!({"object": name, "bytes": bytes.len()})),
+        true => say_json(&serde_json::json!({"object": name, "bytes": bytes})),
         false => say(&name),
     }
 }
 
-fn create(member: &Member, options: &Options, bytes: &[u8]) -> Result<Reference, Failure> {
+fn put(
+    member: &Member,
+    options: &Options,
+    bytes: u64,
+    input: &mut Input,
+) -> Result<Reference, Failure> {
+    let session = options.via.session_for(bytes, member);
+    if options.url.contains('#') {
+        let reference = member.parse(&options.url)?;
+        member.transact_with(session, |tx| tx.write_from(&reference, input))?;
+        return Ok(reference);
+    }
     let segment = member.open_or_create(&options.url)?;
-    let reference = member.transact(|tx| {
+    let reference = member.transact_with(session, |tx| {
         if let Some(name) = &options.root
             && let Some(there) = tx.root(&segment, name)?
         {
-            tx.write(&there, bytes)?;
+            tx.write_from(&there, input)?;
             return Ok(there);
         }
-        let made = tx.create(&segment, bytes)?;
+        let made = tx.create_from(&segment, input)?;
         if let Some(name) = &options.root {
             tx.set_root(&segment, name, Some(made))?;
         }
@@ -79,19 +85,9 @@ fn create(member: &Member, options: &Options, bytes: &[u8]) -> Result<Reference,
     Ok(reference)
 }
 
-fn read(file: Option<&Path>) -> Result<Vec<u8>, Failure> {
-    let mut bytes = Vec::new();
-    match file.filter(|file| *file != Path::new("-")) {
-        Some(file) => return fs::read(file).map_err(|error| Failure::file(file, &error)),
-        None => io::stdin().read_to_end(&mut bytes),
-    }
-    .map_err(|error| Failure::new(format!("standard input: {error}"), ""))?;
-    Ok(bytes)
-}
-
 const HELP: &str = "\
 Stores a file (or standard input) as an object and prints its reference. The segment is made if
-there is none.
+there is none. A large value passes through: --timeout then ends only what makes no progress.
 
 Examples:
   thorp put thorp://dev/notes --text hello

@@ -91,7 +91,7 @@ impl Transaction {
         &mut self,
         mut commit: Commit,
         mut step: Step,
-        due: Instant,
+        mut due: Instant,
         effort: &mut Effort,
     ) -> Result<Committed> {
         let mut staged = Vec::new();
@@ -101,7 +101,10 @@ impl Transaction {
                 Step::Committed(committed) => return Ok(self.committed(committed)),
                 Step::Send(call) => commit.ended(self.send(call, &staged, due).await?),
                 Step::Validate(calls) => self.validate(&mut commit, calls, due).await?,
-                Step::Stage(homes) => staged = self.stage(&mut commit, &homes, due).await?,
+                Step::Stage(homes) => {
+                    staged = self.stage(&mut commit, &homes).await?;
+                    due = self.session.commit_due();
+                }
                 Step::Wait(wait) => self.wait_for(wait, due).await?,
             }
             step = self.step(&mut commit)?;
@@ -218,15 +221,10 @@ impl Transaction {
     }
 
     /// Sends what is large ahead of the commit, to each home its own.
-    async fn stage(
-        &mut self,
-        commit: &mut Commit,
-        homes: &[HomeId],
-        due: Instant,
-    ) -> Result<Vec<Staged>> {
+    async fn stage(&mut self, commit: &mut Commit, homes: &[HomeId]) -> Result<Vec<Staged>> {
         let mut staged = Vec::new();
         for home in homes {
-            let at_home = self.stage_at(*home, due).await?;
+            let at_home = self.stage_at(*home).await?;
             commit.staged(*home, at_home.values.clone());
             staged.push(at_home);
         }

@@ -105,7 +105,8 @@ impl Transaction {
             return None;
         };
         let writes = self.inner.writes();
-        let may_go = !writes.is_empty() && writes.large(home).is_empty();
+        let has_large = !writes.large(home).is_empty() || self.streams.count(home) > 0;
+        let may_go = !writes.is_empty() && !has_large;
         may_go.then_some(home)
     }
 

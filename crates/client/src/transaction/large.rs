@@ -26,6 +26,7 @@ impl Transaction {
         let mut whole = Vec::with_capacity(overflow.bytes as usize);
         self.visit_pages(at, overflow, 0..overflow.pages, |_, chunk| {
             whole.extend_from_slice(chunk);
+            Ok(())
         })
         .await?;
         Ok(whole)
@@ -53,24 +54,27 @@ impl Transaction {
             let start = from.saturating_sub(begin).min(chunk.len() as u64) as usize;
             let stop = (end - begin).min(chunk.len() as u64) as usize;
             part.extend_from_slice(&chunk[start..stop]);
+            Ok(())
         })
         .await?;
         Ok(part)
     }
 
-    /// Visits the chunks of some of a large object's pages in order, with many of them on their way at a time.
-    async fn visit_pages(
+    /// Visits the chunks of some of a large object's pages in order, with many of them on their way at a time. Each page
+    /// may take as long as a read may wait.
+    pub(super) async fn visit_pages(
         &mut self,
         at: &Reference,
         overflow: Overflow,
         pages: Range<u32>,
-        mut visit: impl FnMut(u32, &[u8]),
+        mut visit: impl FnMut(u32, &[u8]) -> Result<()>,
     ) -> Result<()> {
-        let (segment, due) = (at.object.page.segment, self.fetch_due());
+        let segment = at.object.page.segment;
         let place = |index: u32| place_in(at.home, segment, overflow, index);
         let mut window: VecDeque<Option<RequestFuture>> = VecDeque::new();
         let mut asked = pages.start;
         for index in pages.clone() {
+            let due = self.fetch_due();
             while asked < pages.end && window.len() < LARGE_WINDOW {
                 window.push_back(self.ask_for(place(asked), due)?);
                 asked += 1;
@@ -80,13 +84,13 @@ impl Transaction {
                 None => self.cached_or_fetched(place(index), due).await?,
             };
             let chunk = chunk_of(&image, overflow, index).map_err(|bad| self.bad_chunk(at, bad))?;
-            visit(index, chunk);
+            visit(index, chunk)?;
         }
         Ok(())
     }
 
     /// A head comes from another machine: what it says must fit together before it is believed.
-    fn check_head(&self, at: &Reference, overflow: Overflow) -> Result<()> {
+    pub(super) fn check_head(&self, at: &Reference, overflow: Overflow) -> Result<()> {
         let pages = overflow.bytes.div_ceil(OVERFLOW_CHUNK_BYTES as u64);
         if overflow.bytes > OBJECT_BYTES_MAX || pages != u64::from(overflow.pages) {
             return Err(Error::damaged(format!(
@@ -167,7 +171,7 @@ fn chunk_of(image: &Image, overflow: Overflow, index: u32) -> Result<&[u8], BadC
     }
 }
 
-fn place_in(home: HomeId, segment: SegmentId, overflow: Overflow, index: u32) -> Place {
+pub(super) fn place_in(home: HomeId, segment: SegmentId, overflow: Overflow, index: u32) -> Place {
     let page = PageNo(overflow.first.0.saturating_add(index));
     Place {
         home,
@@ -175,10 +179,30 @@ fn place_in(home: HomeId, segment: SegmentId, overflow: Overflow, index: u32) ->
     }
 }
 
+/// What a large value is staged from.
+pub(super) trait Source {
+    /// How many bytes there are.
+    fn bytes(&self) -> u64;
+
+    /// The chunks from this one on, at most so many. What was shown before may be asked for again.
+    fn chunks(&mut self, first: usize, count: usize) -> Result<Vec<Blob>>;
+}
+
+impl Source for &[u8] {
+    fn bytes(&self) -> u64 {
+        self.len() as u64
+    }
+
+    fn chunks(&mut self, first: usize, count: usize) -> Result<Vec<Blob>> {
+        let chunks = <[u8]>::chunks(self, OVERFLOW_CHUNK_BYTES);
+        Ok(chunks.skip(first).take(count).map(Blob::from).collect())
+    }
+}
+
 /// Large values on their way ahead of a commit.
 pub(super) struct Staged {
     requests: Arc<Requests>,
-    home: HomeId,
+    pub(super) home: HomeId,
     registration: Registration,
     pub(super) tokens: Arc<StagedTokens>,
     pub(super) values: HashMap<ObjectId, Overflow>,
@@ -209,23 +233,24 @@ impl Staged {
         Ok(())
     }
 
-    /// Stages one value: pieces in order, a few of them on their way at a time.
+    /// Stages one value: pieces in order, a few of them on their way at a time. Each may take as long as `due` says when
+    /// it is sent. Gives where the value lies; no value if it has no bytes.
     pub(super) async fn stage(
         &mut self,
-        object: ObjectId,
-        bytes: &[u8],
-        due: Instant,
-    ) -> Result<()> {
+        segment: SegmentId,
+        mut source: impl Source,
+        due: impl Fn() -> Instant,
+    ) -> Result<Option<Overflow>> {
         let token = self.requests.sender.next_id().0;
         self.tokens.add(token);
         let piece_bytes = OVERFLOW_CHUNK_BYTES * STAGE_PAGES_MAX;
-        let pieces = bytes.len().div_ceil(piece_bytes);
+        let pieces = source.bytes().div_ceil(piece_bytes as u64) as usize;
         let mut window: VecDeque<RequestFuture> = VecDeque::new();
         let (mut asked, mut done, mut value) = (0, 0, None);
         while done < pieces {
             while asked < pieces && window.len() < STAGE_WINDOW {
-                let request = self.piece(object.page.segment, token, bytes, asked);
-                window.push_back(self.requests.begin_call(self.home, request, due)?);
+                let request = self.piece(segment, token, &mut source, asked)?;
+                window.push_back(self.requests.begin_call(self.home, request, due())?);
                 asked += 1;
             }
             let Some(wait) = window.pop_front() else {
@@ -247,26 +272,29 @@ impl Staged {
                         let _ = wait.await;
                     }
                     asked = done;
-                    self.requests.pause(RETRY_PAUSE, due).await?;
+                    self.requests.pause(RETRY_PAUSE, due()).await?;
                 }
             }
         }
-        self.values.extend(value.map(|overflow| (object, overflow)));
-        Ok(())
+        Ok(value)
     }
 
-    fn piece(&self, segment: SegmentId, token: u64, bytes: &[u8], piece: usize) -> CallRequest {
+    fn piece(
+        &self,
+        segment: SegmentId,
+        token: u64,
+        source: &mut impl Source,
+        piece: usize,
+    ) -> Result<CallRequest> {
         let first = piece * STAGE_PAGES_MAX;
-        let chunks = bytes.chunks(OVERFLOW_CHUNK_BYTES);
-        let chunks = chunks.skip(first).take(STAGE_PAGES_MAX);
-        CallRequest::Stage {
+        Ok(CallRequest::Stage {
             segment,
             registration: self.registration,
             token,
-            bytes: bytes.len() as u64,
+            bytes: source.bytes(),
             index: first as u32,
-            chunks: chunks.map(Blob::from).collect(),
-        }
+            chunks: source.chunks(first, STAGE_PAGES_MAX)?,
+        })
     }
 }
 

@@ -9,6 +9,7 @@ mod rights;
 mod roots;
 mod scan;
 mod send;
+mod stream;
 mod typed;
 mod write;
 
@@ -24,6 +25,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
+use stream::Streams;
 use thorp_cache::Doomed;
 use thorp_model::limits::PARTICIPANTS_MAX;
 use thorp_model::{HomeId, Place, RightsList};
@@ -78,6 +80,8 @@ pub struct Transaction {
     inner: thorp_session::Transaction<Reserved>,
     /// Large objects that were read, put together.
     large: HashMap<ObjectAt, Vec<u8>>,
+    /// Values that were staged from what the program gave to read from.
+    streams: Streams,
     /// Its commit is sent and has no outcome yet. The commit goes on, also if the program does not wait for it.
     in_doubt: bool,
     ending: Option<Ending>,
@@ -93,6 +97,7 @@ impl Transaction {
             runtime,
             session,
             large: HashMap::new(),
+            streams: Streams::default(),
             in_doubt: false,
             ending: None,
         }
@@ -144,6 +149,7 @@ impl Transaction {
             }
         }
         self.large.clear();
+        self.streams.clear();
         self.shared.prefetcher.ended(self.inner.reads());
         self.inner.end(&self.shared.cache);
         self.shared.counters.ended(ending);
@@ -245,6 +251,12 @@ impl Transaction {
     /// There is no such object.
     fn gone(&self, reference: &Reference) -> Error {
         let name = self.shared.naming().object(reference);
+        if self.streams.has(&reference.into()) {
+            return Error::invalid(format!(
+                "this transaction has streamed object {name}: it can be used after the commit"
+            ))
+            .about(name);
+        }
         Error::new(
             ErrorKind::Gone,
             format!("there is no object {name}, or not any more"),

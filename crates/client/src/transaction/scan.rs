@@ -9,7 +9,7 @@ use crate::{Error, Reference, Result, Segment};
 use std::sync::Arc;
 use thorp_model::limits::SLOTS_MAX;
 use thorp_model::{Content, Generation, ObjectId, PageNo, Slot};
-use thorp_session::Stop;
+use thorp_session::{Act, Stop};
 
 impl Transaction {
     /// Visits every object of a segment, in the order of pages and slots, with this transaction's own writes. No other
@@ -161,7 +161,8 @@ impl Transaction {
         };
         let home = allocator.home;
         if let Some(own) = self.inner.writes().get(ObjectAt { home, object }) {
-            return Ok(own.bytes().map(|_| own.generation));
+            let is_deleted = matches!(own.act, Act::Deleted);
+            return Ok((!is_deleted).then_some(own.generation));
         }
         if !theirs {
             return Ok(None);

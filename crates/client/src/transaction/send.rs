@@ -21,7 +21,7 @@ impl Transaction {
     ) -> Result<Ended> {
         let only_reads = self.inner.writes().is_empty() && call.parts.len() > 1;
         let tokens = staged.iter().map(|staged| Arc::clone(&staged.tokens));
-        let tokens = tokens.collect();
+        let tokens = tokens.chain(self.streams.tokens()).collect();
         // Dropping the future does not stop the commit: its slots and values stay its own.
         self.in_doubt = true;
         let kind = match only_reads {
@@ -84,31 +84,41 @@ impl Transaction {
     }
 
     /// Sends what is large ahead of the commit, to one home.
-    pub(super) async fn stage_at(&mut self, home: HomeId, due: Instant) -> Result<Staged> {
+    pub(super) async fn stage_at(&mut self, home: HomeId) -> Result<Staged> {
         let mut staged = Staged::none(&self.shared.requests, home);
         let large = self.inner.writes().large(home);
         if large.is_empty() {
             return Ok(staged);
         }
-        if large.len() > STAGED_PER_MEMBER_MAX {
-            return Err(Error::new(
-                ErrorKind::TooLarge,
-                format!(
-                    "a transaction writes at most {STAGED_PER_MEMBER_MAX} large objects of a home"
-                ),
-            ));
-        }
+        check_staged(self.streams.count(home) + large.len())?;
+        let session = self.session;
         let since = Instant::now();
-        staged.register(due).await?;
+        staged.register(session.commit_due()).await?;
         for object in large {
             let own = self.inner.writes().get(ObjectAt { home, object });
             if let Some(bytes) = own.and_then(|own| own.bytes()) {
-                staged.stage(object, bytes, due).await?;
+                let segment = object.page.segment;
+                let value = staged
+                    .stage(segment, bytes, || session.commit_due())
+                    .await?;
+                staged
+                    .values
+                    .extend(value.map(|overflow| (object, overflow)));
             }
         }
         self.shared.counters.waited_for_room(since);
         Ok(staged)
     }
+}
+
+/// Whether a transaction may write so many large objects of a home.
+pub(super) fn check_staged(count: usize) -> Result<()> {
+    if count > STAGED_PER_MEMBER_MAX {
+        let words =
+            format!("a transaction writes at most {STAGED_PER_MEMBER_MAX} large objects of a home");
+        return Err(Error::new(ErrorKind::TooLarge, words));
+    }
+    Ok(())
 }
 
 /// The result of a commit that is not sent again.

@@ -1,0 +1,161 @@
+//! Values that pass through a command: it keeps little of them.
+
+use crate::failure::Failure;
+use crate::progress::Progress;
+use std::fs::File;
+use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// What a value is made of. It can be read again.
+pub(crate) struct Input {
+    /// What people call it.
+    name: PathBuf,
+    kind: Kind,
+    bytes: u64,
+    progress: Progress,
+    failed: Option<io::Error>,
+}
+
+enum Kind {
+    Memory(Cursor<Vec<u8>>),
+    File(File),
+}
+
+impl Input {
+    /// The bytes of a text.
+    pub(crate) fn of_text(text: &str) -> Self {
+        let bytes = text.as_bytes().to_vec();
+        Self::new(Path::new(""), Kind::Memory(Cursor::new(bytes)))
+    }
+
+    /// A file; standard input for none and for `-`. What cannot be read twice, and is large, is copied into a file that
+    /// has no name and ends with this process.
+    pub(crate) fn open(file: Option<&Path>) -> Result<Self, Failure> {
+        let Some(path) = file.filter(|file| *file != Path::new("-")) else {
+            let name = Path::new("standard input");
+            let kind = copied(&mut io::stdin().lock());
+            let kind = kind.map_err(|error| Failure::file(name, &error))?;
+            return Ok(Self::new(name, kind));
+        };
+        let opened = File::open(path).and_then(|mut file| match file.metadata()?.is_file() {
+            true => Ok(Kind::File(file)),
+            false => copied(&mut file),
+        });
+        let kind = opened.map_err(|error| Failure::file(path, &error))?;
+        Ok(Self::new(path, kind))
+    }
+
+    fn new(name: &Path, kind: Kind) -> Self {
+        Input {
+            name: name.to_owned(),
+            kind,
+            bytes: 0,
+            progress: Progress::of("bytes"),
+            failed: None,
+        }
+    }
+
+    /// How many bytes there are.
+    pub(crate) fn bytes(&mut self) -> Result<u64, Failure> {
+        let end = self.seek(SeekFrom::End(0));
+        end.map_err(|error| Failure::file(&self.name, &error))
+    }
+
+    /// Why it could not be read, if that is so.
+    pub(crate) fn failure(&mut self) -> Option<Failure> {
+        let error = self.failed.take()?;
+        Some(Failure::file(&self.name, &error))
+    }
+}
+
+/// All that comes out of something that can be read once.
+fn copied(from: &mut impl Read) -> io::Result<Kind> {
+    let mut head = Vec::new();
+    if from.take(IN_MEMORY_BYTES_MAX).read_to_end(&mut head)? < IN_MEMORY_BYTES_MAX as usize {
+        return Ok(Kind::Memory(Cursor::new(head)));
+    }
+    let mut file = tempfile::tempfile()?;
+    file.write_all(&head)?;
+    io::copy(from, &mut file)?;
+    Ok(Kind::File(file))
+}
+
+impl Read for Input {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = match &mut self.kind {
+            Kind::Memory(bytes) => bytes.read(into),
+            Kind::File(file) => file.read(into),
+        };
+        match &read {
+            Ok(_) => {
+                let at = self.stream_position()?;
+                self.progress.tell(at, self.bytes);
+            }
+            Err(error) => self.failed = Some(error.kind().into()),
+        }
+        read
+    }
+}
+
+impl Seek for Input {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let at = match &mut self.kind {
+            Kind::Memory(bytes) => bytes.seek(to),
+            Kind::File(file) => file.seek(to),
+        }?;
+        if to == SeekFrom::End(0) {
+            self.bytes = at;
+        }
+        Ok(at)
+    }
+}
+
+/// Standard output, for a value of so many bytes.
+pub(crate) struct Output {
+    bytes: u64,
+    written: u64,
+    progress: Progress,
+    failed: Option<io::Error>,
+}
+
+impl Output {
+    pub(crate) fn of(bytes: u64) -> Self {
+        Output {
+            bytes,
+            written: 0,
+            progress: Progress::of("bytes"),
+            failed: None,
+        }
+    }
+
+    /// How many bytes have been written.
+    pub(crate) fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Why it cannot be written, if that is so.
+    pub(crate) fn failed(&mut self) -> Option<io::Error> {
+        self.failed.take()
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = io::stdout().lock().write(bytes);
+        match &written {
+            Ok(count) => {
+                self.written += *count as u64;
+                self.progress.tell(self.written, self.bytes);
+            }
+            Err(error) => self.failed = Some(error.kind().into()),
+        }
+        written
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stdout().lock().flush()
+    }
+}
+
+/// Bytes of standard input that are kept in memory.
+const IN_MEMORY_BYTES_MAX: u64 = 1 << 20;

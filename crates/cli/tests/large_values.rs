@@ -1,0 +1,120 @@
+//! Large values pass through commands, sites and homes, and none of them keeps a whole one in its memory.
+//!
+//! `THORP_LARGE=100,1024` says of how many MiB (`make large`); without it they are smaller.
+
+mod common;
+
+use common::one_site::OneSite;
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+/// The most memory that a process has had, in KiB. None if it has ended.
+fn peak(process: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().trim_end_matches("kB").trim().parse().ok()
+}
+
+/// Forgets the most memory that a process has had so far.
+fn forget_peak(process: u32) {
+    fs::write(format!("/proc/{process}/clear_refs"), "5").unwrap();
+}
+
+/// Runs a command to its end, and tells the most memory that it had.
+fn run(command: &mut Command, out: File) -> u64 {
+    let mut child = command.stdout(Stdio::from(out)).spawn().unwrap();
+    let mut most = 0;
+    let status = loop {
+        most = most.max(peak(child.id()).unwrap_or(0));
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        thread::sleep(Duration::from_millis(2));
+    };
+    assert!(status.success(), "{status}");
+    most
+}
+
+/// Bytes that do not compress and that no page repeats.
+fn write_noise(path: &Path, mib: u64) {
+    let mut file = File::create(path).unwrap();
+    let mut state = 0x9e37_79b9_u64;
+    for _ in 0..mib {
+        let next = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state.to_le_bytes()
+        };
+        let words: Vec<[u8; 8]> = std::iter::repeat_with(next).take(1 << 17).collect();
+        file.write_all(words.as_flattened()).unwrap();
+    }
+}
+
+fn assert_same(one: &Path, other: &Path) {
+    let (mut one, mut other) = (File::open(one).unwrap(), File::open(other).unwrap());
+    let bytes = one.metadata().unwrap().len();
+    assert_eq!(bytes, other.metadata().unwrap().len());
+    let (mut a, mut b) = (vec![0; 1 << 20], vec![0; 1 << 20]);
+    for at in 0..bytes >> 20 {
+        one.read_exact(&mut a).unwrap();
+        other.read_exact(&mut b).unwrap();
+        assert!(a == b, "MiB {at} differs");
+    }
+}
+
+fn sizes() -> Vec<u64> {
+    let said = std::env::var("THORP_LARGE").unwrap_or_else(|_| String::from("16,64"));
+    said.split(',').map(|size| size.parse().unwrap()).collect()
+}
+
+#[test]
+fn no_process_needs_memory_for_a_whole_value() {
+    let dir = tempfile::tempdir().unwrap();
+    // Caches that each of the values fills.
+    let cache = ["--cache-bytes", "8MiB"];
+    let village = OneSite::start_with(dir.path(), &["anna"], &cache, &cache);
+    let anna = dir.path().join("anna");
+    let command = |arguments: &[&str]| {
+        let mut command = common::thorp().command(arguments);
+        command
+            .env("THORP_VIA", &village.site_via)
+            .env("THORP_IDENTITY", &anna);
+        command
+    };
+    let (from, to) = (dir.path().join("from"), dir.path().join("to"));
+    let nodes = [village.home.process.id(), village.site.id()];
+    let mut peaks: Vec<[u64; 4]> = Vec::new();
+    for mib in sizes() {
+        write_noise(&from, mib);
+        nodes.map(forget_peak);
+        let file = from.display().to_string();
+        let put = ["put", "thorp://alps/films", &file, "--root", "film"];
+        let put = run(&mut command(&put), File::create(&to).unwrap());
+        let get = ["get", "thorp://alps/films", "--root", "film"];
+        let get = run(&mut command(&get), File::create(&to).unwrap());
+        let [home, site] = nodes.map(|node| peak(node).unwrap());
+        println!("{mib} MiB: put {put}, get {get}, home {home}, site {site} KiB at most");
+        assert_same(&from, &to);
+        peaks.push([put, get, home, site]);
+    }
+    // The second value replaces the first. A process may need a little more for it, and not as much as it has more bytes.
+    let [few, many] = peaks[..] else {
+        panic!("two sizes are compared");
+    };
+    for (few, many) in few.into_iter().zip(many) {
+        assert!(
+            many < few + ALLOWED_KIB,
+            "{many} KiB, with the small value {few} KiB"
+        );
+    }
+}
+
+/// How much more memory a process may have had for the larger value.
+const ALLOWED_KIB: u64 = 24 << 10;
