@@ -26,7 +26,7 @@ FAILOVER ?=
 BUILT = $(or $(CARGO_TARGET_DIR),target)
 SKIPPED = $(abspath $(BUILT))/skipped.txt
 
-.PHONY: help build demo demo-rights test lint floors tla tla-deep unit models-beside kill trace histories identities rights-elsewhere sim hostile same back campaign bugs fuzz tls bench failover lab scale ocean planning clean
+.PHONY: help build demo demo-rights test lint floors tla tla-deep unit models-beside kill trace histories identities rights-elsewhere sim hostile same back campaign bugs fuzz tls bench large failover lab scale ocean planning clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -153,6 +153,9 @@ bench: ## What docs/performance.md tells, measured here: one line of JSON for ea
 
 failover: ## What failing costs: a site, a member and a home are killed or stopped under load: make failover [FAILOVER="site_killed 5"]
 	$(CARGO) run -q --release -p thorp-bench --bin failover -- $(FAILOVER)
+
+large: ## Values of 100 MiB and 1 GiB pass through a site and a home, and the memory of each process is measured
+	THORP_LARGE=100,1024 $(CARGO) test --release -p thorp-cli --test large_values memory -- --nocapture
 
 lab: build ## Experiments over real wide-area links (needs root): make lab LAB="cold --members 3 --repeats 1"
 	cd lab && $(CARGO) build --release --workspace --target-dir $(abspath $(BUILT))/lab

@@ -1,16 +1,23 @@
 //! Large values pass through commands, sites and homes, and none of them keeps a whole one in its memory.
 //!
-//! `THORP_LARGE=100,1024` says of how many MiB (`make large`); without it they are smaller.
+//! `THORP_LARGE=100,1024` says of how many MiB (`make large`). Without it the second is smaller.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests, although not by attribute"
+)]
 
 mod common;
 
 use common::one_site::OneSite;
 use std::fs::{self, File};
 use std::io::{Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
+use tempfile::TempDir;
+use thorp_testing::{HomeNode, Link, Village, eventually, finish};
 
 /// The most memory that a process has had, in KiB. None if it has ended.
 fn peak(process: u32) -> Option<u64> {
@@ -70,7 +77,7 @@ fn assert_same(one: &Path, other: &Path) {
 }
 
 fn sizes() -> Vec<u64> {
-    let said = std::env::var("THORP_LARGE").unwrap_or_else(|_| String::from("16,64"));
+    let said = std::env::var("THORP_LARGE").unwrap_or_else(|_| String::from("40,240"));
     said.split(',').map(|size| size.parse().unwrap()).collect()
 }
 
@@ -93,7 +100,7 @@ fn no_process_needs_memory_for_a_whole_value() {
     let mut peaks: Vec<[u64; 4]> = Vec::new();
     for mib in sizes() {
         write_noise(&from, mib);
-        nodes.map(forget_peak);
+        nodes.into_iter().for_each(forget_peak);
         let file = from.display().to_string();
         let put = ["put", "thorp://alps/films", &file, "--root", "film"];
         let put = run(&mut command(&put), File::create(&to).unwrap());
@@ -104,7 +111,7 @@ fn no_process_needs_memory_for_a_whole_value() {
         assert_same(&from, &to);
         peaks.push([put, get, home, site]);
     }
-    // The second value replaces the first. A process may need a little more for it, and not as much as it has more bytes.
+    // The second value replaces the first. A home also fills the buffers of its engine meanwhile.
     let [few, many] = peaks[..] else {
         panic!("two sizes are compared");
     };
@@ -116,5 +123,92 @@ fn no_process_needs_memory_for_a_whole_value() {
     }
 }
 
-/// How much more memory a process may have had for the larger value.
-const ALLOWED_KIB: u64 = 24 << 10;
+/// A home behind a link that takes 1.5 MB a second, and a command that joins there.
+struct Narrow {
+    dir: TempDir,
+    identity: PathBuf,
+    link: Link,
+    _home: HomeNode,
+    _village: Village,
+}
+
+impl Narrow {
+    fn new() -> Self {
+        let village = Village::new();
+        let home = village.home("alps");
+        let link = home.link(Duration::from_millis(5));
+        link.set_bytes_per_second(Some(1_500_000));
+        Narrow {
+            dir: tempfile::tempdir().unwrap(),
+            identity: village.member("anna"),
+            link,
+            _home: home,
+            _village: village,
+        }
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.dir.path().join(name).display().to_string()
+    }
+
+    /// The whole value takes longer than this command may wait.
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = common::thorp().command(arguments);
+        command
+            .args(["--timeout", "2"])
+            .env("THORP_VIA", self.link.address().to_string())
+            .env("THORP_IDENTITY", &self.identity);
+        command
+    }
+}
+
+#[test]
+fn a_value_may_take_long_while_it_makes_progress() {
+    let narrow = Narrow::new();
+    let (from, to) = (narrow.path("from"), narrow.path("to"));
+    write_noise(Path::new(&from), 5);
+    let put = ["put", "thorp://alps/films", &from, "--root", "film"];
+    let said = finish(narrow.command(&put));
+    assert_eq!(said.code, 0, "{}", said.err);
+    let get = ["get", "thorp://alps/films", "--root", "film"];
+    run(&mut narrow.command(&get), File::create(&to).unwrap());
+    assert_same(Path::new(&from), Path::new(&to));
+}
+
+#[test]
+fn a_value_that_makes_no_progress_is_given_up() {
+    let narrow = Narrow::new();
+    let from = narrow.path("from");
+    write_noise(Path::new(&from), 5);
+    let put = ["put", "thorp://alps/films", &from, "--root", "film"];
+    let said = finish(narrow.command(&put));
+    assert_eq!(said.code, 0, "{}", said.err);
+
+    let get = ["get", "thorp://alps/films", "--root", "film"];
+    for (arguments, told) in [
+        (&put[..], "try again"),
+        (&get[..], "discard them, and try again"),
+    ] {
+        let (link, before) = (&narrow.link, narrow.link.carried());
+        let mut command = narrow.command(arguments);
+        let command = command.stdout(Stdio::null()).stderr(Stdio::piped());
+        let command = command.spawn().unwrap();
+        eventually("a part has passed", || {
+            let carried = link.carried();
+            (carried.up - before.up).max(carried.down - before.down) > 3_000_000
+        });
+        link.fall_silent();
+        let output = command.wait_with_output().unwrap();
+        link.mend();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(4), "{said}");
+        assert!(said.contains(told), "{said}");
+    }
+    // The value is as it was.
+    let to = narrow.path("to");
+    run(&mut narrow.command(&get), File::create(&to).unwrap());
+    assert_same(Path::new(&from), Path::new(&to));
+}
+
+/// How much more memory a process may have had for the larger value, which has at least 200 MiB more.
+const ALLOWED_KIB: u64 = 48 << 10;

@@ -4,7 +4,7 @@ use crate::due::due_after;
 use crate::{Given, JoinError, SiteOfMembers, Whereabouts};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use thorp_model::limits::MEMBER_CACHE_BYTES;
+use thorp_model::limits::{MEMBER_CACHE_BYTES, STAGE_PAGES_MAX};
 use thorp_net::{Congestion, Identity};
 use thorp_protocol::AliveLimits;
 
@@ -311,6 +311,22 @@ impl Session {
     /// When a read, a creation or a call that begins now is given up.
     pub(crate) fn fetch_due(&self) -> Instant {
         self.due(self.fetch_timeout)
+    }
+
+    /// When a page that is asked for now is given up, if so many others of a value come before it.
+    pub(crate) fn page_due(&self, ahead: usize) -> Instant {
+        self.due_behind(self.fetch_timeout, ahead / STAGE_PAGES_MAX)
+    }
+
+    /// When a piece of a value that is sent now is given up, if so many others are on their way before it.
+    pub(crate) fn piece_due(&self, ahead: usize) -> Instant {
+        self.due_behind(self.commit_timeout, ahead)
+    }
+
+    /// Whoever waits for what comes over a narrow link, waits for what comes before it, too.
+    fn due_behind(&self, patience: Duration, ahead: usize) -> Instant {
+        let waits = u32::try_from(ahead).unwrap_or(u32::MAX).saturating_add(1);
+        self.due(patience.saturating_mul(waits))
     }
 
     /// When the outcome of a commit that is sent now is not waited for any longer.

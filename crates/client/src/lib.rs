@@ -111,7 +111,8 @@
 //! # Limits
 //!
 //! An object has at most 1 GiB ([`OBJECT_BYTES_MAX`](thorp_model::limits::OBJECT_BYTES_MAX)); 100 bytes are usual, and
-//! above 8,160 bytes it lies on pages of its own. A transaction takes in at most 16 homes
+//! above 8,160 bytes it lies on pages of its own. [`Transaction::create_from`] and [`Transaction::read_into`] pass a
+//! large one through without keeping it. A transaction takes in at most 16 homes
 //! ([`PARTICIPANTS_MAX`](thorp_model::limits::PARTICIPANTS_MAX)), and one commit at most 12 MiB of reads and writes
 //! beside large objects ([`COMMIT_BYTES_MAX`](thorp_model::limits::COMMIT_BYTES_MAX)). [`EARLY_PER_HOME_MAX`] early
 //! commits may wait for their outcome at each home. A member watches at most 256 segments, and it caches 256 MiB of

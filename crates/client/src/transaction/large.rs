@@ -7,7 +7,7 @@
 use super::Transaction;
 use crate::limits::{LARGE_WINDOW, RETRY_PAUSE, STAGE_WINDOW};
 use crate::runtime::{Completion, Fetched, RequestFuture, Requests, StagedTokens};
-use crate::{Error, Reference, Result};
+use crate::{Error, Reference, Result, Session};
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
@@ -60,8 +60,8 @@ impl Transaction {
         Ok(part)
     }
 
-    /// Visits the chunks of some of a large object's pages in order, with many of them on their way at a time. Each page
-    /// may take as long as a read may wait.
+    /// Visits the chunks of some of a large object's pages in order, with many of them on their way at a time. Each half
+    /// of a megabyte may take as long as a read may wait.
     pub(super) async fn visit_pages(
         &mut self,
         at: &Reference,
@@ -74,11 +74,12 @@ impl Transaction {
         let mut window: VecDeque<Option<RequestFuture>> = VecDeque::new();
         let mut asked = pages.start;
         for index in pages.clone() {
-            let due = self.fetch_due();
             while asked < pages.end && window.len() < LARGE_WINDOW {
+                let due = self.session.page_due(window.len());
                 window.push_back(self.ask_for(place(asked), due)?);
                 asked += 1;
             }
+            let due = self.fetch_due();
             let image = match window.pop_front().flatten() {
                 Some(wait) => self.arrived(wait, place(index), due).await?,
                 None => self.cached_or_fetched(place(index), due).await?,
@@ -233,13 +234,13 @@ impl Staged {
         Ok(())
     }
 
-    /// Stages one value: pieces in order, a few of them on their way at a time. Each may take as long as `due` says when
-    /// it is sent. Gives where the value lies; no value if it has no bytes.
+    /// Stages one value: pieces in order, a few of them on their way at a time. Each may take as long as a commit may.
+    /// Gives where the value lies; no value if it has no bytes.
     pub(super) async fn stage(
         &mut self,
         segment: SegmentId,
         mut source: impl Source,
-        due: impl Fn() -> Instant,
+        session: Session,
     ) -> Result<Option<Overflow>> {
         let token = self.requests.sender.next_id().0;
         self.tokens.add(token);
@@ -250,7 +251,8 @@ impl Staged {
         while done < pieces {
             while asked < pieces && window.len() < STAGE_WINDOW {
                 let request = self.piece(segment, token, &mut source, asked)?;
-                window.push_back(self.requests.begin_call(self.home, request, due())?);
+                let due = session.piece_due(window.len());
+                window.push_back(self.requests.begin_call(self.home, request, due)?);
                 asked += 1;
             }
             let Some(wait) = window.pop_front() else {
@@ -272,7 +274,8 @@ impl Staged {
                         let _ = wait.await;
                     }
                     asked = done;
-                    self.requests.pause(RETRY_PAUSE, due()).await?;
+                    let due = session.commit_due();
+                    self.requests.pause(RETRY_PAUSE, due).await?;
                 }
             }
         }

@@ -98,9 +98,7 @@ impl Transaction {
             let own = self.inner.writes().get(ObjectAt { home, object });
             if let Some(bytes) = own.and_then(|own| own.bytes()) {
                 let segment = object.page.segment;
-                let value = staged
-                    .stage(segment, bytes, || session.commit_due())
-                    .await?;
+                let value = staged.stage(segment, bytes, session).await?;
                 staged
                     .values
                     .extend(value.map(|overflow| (object, overflow)));

@@ -19,8 +19,8 @@ impl Transaction {
     /// home at once, piece by piece: this process holds about 2 MiB of it. It becomes an object with the commit. Before
     /// that, the transaction can neither read nor change it.
     ///
-    /// It blocks while it reads from `source`. An asynchronous program calls it in a thread that may block. Each piece
-    /// may take as long as the session's [`commit_timeout`](crate::Session::commit_timeout).
+    /// It blocks while it reads from `source`. An asynchronous program calls it in a thread that may block. Each half
+    /// of a megabyte may take as long as the session's [`commit_timeout`](crate::Session::commit_timeout).
     ///
     /// # Errors
     ///
@@ -79,8 +79,8 @@ impl Transaction {
     /// large object are fetched a megabyte ahead, and this process keeps no more of them. One that would take more than
     /// a quarter of the cache does not stay there.
     ///
-    /// It blocks while it writes into `out`. If it fails, `out` may have got a part. Each page may take as long as the
-    /// session's [`fetch_timeout`](crate::Session::fetch_timeout).
+    /// It blocks while it writes into `out`. If it fails, `out` may have got a part. Each half of a megabyte may
+    /// take as long as the session's [`fetch_timeout`](crate::Session::fetch_timeout).
     ///
     /// # Errors
     ///
@@ -126,13 +126,12 @@ impl Transaction {
         segment: thorp_model::SegmentId,
         source: Stream<'_, R>,
     ) -> Result<NewValue> {
-        let session = self.session;
-        let due = || session.commit_due();
         check_staged(self.streams.count(home) + 1)?;
-        self.shared.reach(home, due()).await?;
+        let session = self.session;
+        self.shared.reach(home, session.commit_due()).await?;
         let mut staged = Staged::none(&self.shared.requests, home);
-        staged.register(due()).await?;
-        let value = staged.stage(segment, source, due).await?;
+        staged.register(session.commit_due()).await?;
+        let value = staged.stage(segment, source, session).await?;
         let value = value.ok_or_else(|| Error::invalid("a large value has bytes"))?;
         self.streams.staged.push(staged);
         Ok(NewValue::Staged(value))
