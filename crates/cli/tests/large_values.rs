@@ -111,6 +111,16 @@ fn no_process_needs_memory_for_a_whole_value() {
         assert_same(&from, &to);
         peaks.push([put, get, home, site]);
     }
+    let said = finish(command(&[
+        "get",
+        "thorp://alps/films",
+        "--root",
+        "film",
+        "--json",
+    ]));
+    assert_eq!(said.code, 1, "{}", said.err);
+    assert!(said.err.contains("67108864 at most"), "{}", said.err);
+
     // The second value replaces the first. A home also fills the buffers of its engine meanwhile.
     let [few, many] = peaks[..] else {
         panic!("two sizes are compared");

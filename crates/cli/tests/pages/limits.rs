@@ -43,6 +43,11 @@ fn of_data() -> Rows {
         // `thorp_net` has it to itself. Another test reads it.
         ("part of a node's name between full stops", bytes(LABEL)),
         ("bytes of an object", bytes(model::OBJECT_BYTES_MAX)),
+        // The command has it to itself. The test of large values meets it.
+        (
+            "bytes of an object in a document of `thorp get --json`",
+            String::from("64 MiB"),
+        ),
         (
             "bytes of an object on a page with others",
             bytes(model::INLINE_VALUE_BYTES_MAX),
@@ -90,6 +95,10 @@ fn of_time() -> Rows {
     let silence = link.alive_ms * u64::from(link.alive_missed_max);
     vec![
         ("a command, from joining to its end", timeout_of_commands()),
+        (
+            "the same of `put` and `get` with a value above 1 MiB, for each half of a megabyte",
+            timeout_of_commands(),
+        ),
         ("joining", seconds(JOIN_TIMEOUT)),
         (
             "waiting for a page or for pages to create in",
@@ -127,7 +136,7 @@ fn of_nodes() -> Rows {
         ),
         (
             "pages of a segment for objects",
-            count(thorp_model::PageNo::OVERFLOW_FIRST.0),
+            count(thorp_model::PageNo::SYSTEM_FIRST.0),
         ),
         ("incarnations of a home", count(model::INCARNATIONS_MAX)),
         (
