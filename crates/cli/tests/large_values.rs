@@ -185,6 +185,42 @@ fn a_value_may_take_long_while_it_makes_progress() {
     assert_same(Path::new(&from), Path::new(&to));
 }
 
+/// Runs a command as a person does at a terminal, and gives what is seen there.
+fn at_a_terminal(command: &Command) -> Option<String> {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let words: Vec<String> = words
+        .map(|word| format!("'{}'", word.to_str().unwrap()))
+        .collect();
+    let mut script = Command::new("script");
+    script.args(["-qec", &words.join(" "), "/dev/null"]);
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => script.env(name, value),
+            None => script.env_remove(name),
+        };
+    }
+    // It may not be installed.
+    let output = script.stdin(Stdio::null()).output().ok()?;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{said}");
+    Some(said)
+}
+
+#[test]
+fn a_person_at_a_terminal_sees_how_far_a_value_has_come() {
+    let narrow = Narrow::new();
+    let from = narrow.path("from");
+    write_noise(Path::new(&from), 5);
+    let put = narrow.command(&["put", "thorp://alps/films", &from, "--root", "film"]);
+    let Some(said) = at_a_terminal(&put) else {
+        return common::skip("script (of util-linux)");
+    };
+    assert!(said.contains("of 5242880 bytes"), "{said:?}");
+    // A program sees only the result.
+    let said = finish(put);
+    assert_eq!((said.code, said.err.as_str()), (0, ""), "{}", said.out);
+}
+
 #[test]
 fn a_value_that_makes_no_progress_is_given_up() {
     let narrow = Narrow::new();
