@@ -39,14 +39,30 @@ impl Via {
         self.join_in(Session::new())
     }
 
-    fn patience(&self) -> Duration {
+    /// Joins where somebody has found that it is to, and goes on until then.
+    pub(crate) fn join_at(&self, found: Whereabouts, deadline: Instant) -> Result<Member, Failure> {
+        let session = Session::new().deadline(deadline);
+        let left = deadline.saturating_duration_since(Instant::now());
+        self.join_found(found, left, session)
+    }
+
+    /// How long a command may take.
+    pub(crate) fn patience(&self) -> Duration {
         Duration::from_secs(self.timeout.clamp(1, TIMEOUT_MAX))
     }
 
-    /// A command needs little memory for pages.
     fn join_in(&self, session: Session) -> Result<Member, Failure> {
         let found = Whereabouts::find(self.given())?;
-        let timeout = self.patience();
+        self.join_found(found, self.patience(), session)
+    }
+
+    /// A command needs little memory for pages.
+    fn join_found(
+        &self,
+        found: Whereabouts,
+        timeout: Duration,
+        session: Session,
+    ) -> Result<Member, Failure> {
         let session = session.fetch_timeout(timeout).commit_timeout(timeout);
         let waiting = Waiting::tell(&found.via.join(" and "), timeout);
         let config = JoinConfig::found(found);
@@ -72,7 +88,8 @@ impl Via {
         by_flag || is_set("THORP_VIA") || is_set("THORP_CONTEXT")
     }
 
-    fn given(&self) -> Given {
+    /// What the flags say.
+    pub(crate) fn given(&self) -> Given {
         Given {
             via: self.via.clone(),
             identity: self.identity.clone(),

@@ -7,6 +7,7 @@ pub(crate) mod completions;
 pub(crate) mod confirm;
 pub(crate) mod context;
 pub(crate) mod dev;
+pub(crate) mod doctor;
 pub(crate) mod doubt;
 pub(crate) mod dump;
 pub(crate) mod get;

@@ -56,6 +56,7 @@ pages! {
     full_disk: "how-to/full-disk.md",
     moving_a_home: "how-to/moving-a-home.md",
     second_site: "how-to/second-site.md",
+    something_does_not_work: "how-to/something-does-not-work.md",
 }
 
 #[test]
