@@ -3,8 +3,9 @@
 #[cfg(feature = "planner")]
 use crate::commands::plan;
 use crate::commands::{
-    audit, ca, check, completions, confirm, context, dev, doctor, doubt, dump, get, group, home,
-    ifc, inspect, invite, join, load, ls, put, rights, rm, root, salvage, site, status, watch,
+    audit, bench, ca, check, completions, confirm, context, dev, doctor, doubt, dump, get, group,
+    home, ifc, inspect, invite, join, load, ls, put, rights, rm, root, salvage, site, status,
+    watch,
 };
 use crate::demo;
 use clap::{Parser, Subcommand};
@@ -73,6 +74,8 @@ pub(crate) enum Command {
     Doctor(doctor::Options),
     /// Building models: import and export IFC files
     Ifc(ifc::Options),
+    /// Measure how fast a village reads and commits
+    Bench(bench::Options),
     /// Tell what sites, neighbours and memory servers would save, before there are any
     #[cfg(feature = "planner")]
     Plan(plan::Options),

@@ -20,7 +20,7 @@ pub(crate) struct Via {
     /// The context that says both, in place of the current one [env: THORP_CONTEXT]
     #[arg(long, value_name = "NAME", global = true)]
     pub(crate) context: Option<String>,
-    /// How long the command may take, in seconds; of one that goes on for long (watch, ifc), how long each answer may
+    /// How long the command may take, in seconds; of one that goes on for long (watch, ifc, bench), how long each answer may
     #[arg(long, value_name = "SECONDS", default_value_t = 10, global = true)]
     pub(crate) timeout: u64,
     /// Write a line for each page that is used, for `thorp plan replay`; several commands may write to one file
@@ -56,29 +56,38 @@ impl Via {
         self.join_found(found, self.patience(), session)
     }
 
-    /// A command needs little memory for pages.
     fn join_found(
         &self,
         found: Whereabouts,
         timeout: Duration,
         session: Session,
     ) -> Result<Member, Failure> {
-        let session = session.fetch_timeout(timeout).commit_timeout(timeout);
         let waiting = Waiting::tell(&found.via.join(" and "), timeout);
+        let member = Member::join(self.config(found, timeout, session))?;
+        drop(waiting);
+        Ok(member)
+    }
+
+    /// How each of several members joins that go on for as long as there is something to do.
+    pub(crate) fn config_for_long(&self) -> Result<JoinConfig, Failure> {
+        let found = Whereabouts::find(self.given())?;
+        Ok(self.config(found, self.patience(), Session::new()))
+    }
+
+    /// A command needs little memory for pages.
+    fn config(&self, found: Whereabouts, timeout: Duration, session: Session) -> JoinConfig {
+        let session = session.fetch_timeout(timeout).commit_timeout(timeout);
         let config = JoinConfig::found(found);
         let config = match &self.record_trace {
             Some(file) => config.record_trace(file),
             None => config,
         };
-        let config = config
+        config
             .name(format!("thorp-{}", std::process::id()))
             .cache_bytes(CACHE_BYTES)
             .join_timeout(timeout)
             .leave_timeout(timeout.min(LEAVE_TIMEOUT))
-            .session(session);
-        let member = Member::join(config)?;
-        drop(waiting);
-        Ok(member)
+            .session(session)
     }
 
     /// Whether a flag or a variable says where to join.

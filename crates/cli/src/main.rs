@@ -94,6 +94,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Watch(options) => commands::watch::run(&options),
         Command::Doctor(options) => commands::doctor::run(&options),
         Command::Status(options) => commands::status::run(&options),
+        Command::Bench(options) => commands::bench::run(&options),
         Command::Ifc(options) => commands::ifc::run(&options),
         #[cfg(feature = "planner")]
         Command::Plan(options) => commands::plan::run(&options),

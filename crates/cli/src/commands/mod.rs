@@ -1,6 +1,7 @@
 //! One file a command.
 
 pub(crate) mod audit;
+pub(crate) mod bench;
 pub(crate) mod ca;
 pub(crate) mod check;
 pub(crate) mod completions;
