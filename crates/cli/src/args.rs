@@ -4,7 +4,7 @@
 use crate::commands::plan;
 use crate::commands::{
     audit, bench, ca, check, completions, confirm, context, dev, doctor, doubt, dump, get, group,
-    home, ifc, inspect, invite, join, load, ls, put, rights, rm, root, salvage, site, status,
+    home, ifc, inspect, invite, join, load, ls, put, rights, rm, root, salvage, site, status, top,
     watch,
 };
 use crate::demo;
@@ -70,6 +70,8 @@ pub(crate) enum Command {
     Watch(watch::Options),
     /// Show how a home or a site is doing
     Status(status::Options),
+    /// Watch how a home or a site is doing, on the whole screen
+    Top(top::Options),
     /// Look for what is wrong between this machine and its village, and say what to do
     Doctor(doctor::Options),
     /// Building models: import and export IFC files

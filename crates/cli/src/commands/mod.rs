@@ -33,6 +33,7 @@ pub(crate) mod signals;
 pub(crate) mod site;
 pub(crate) mod status;
 mod toml;
+pub(crate) mod top;
 pub(crate) mod watch;
 
 use crate::failure::Failure;
