@@ -16,9 +16,9 @@ use std::fs::{self, Permissions};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 use thorp_net::{CertificateAuthority, Grant, Identity, NodeRole};
-use thorp_testing::{HomeProcess, Said, eventually, finish};
+use thorp_testing::{HomeNode, HomeProcess, Said, eventually, finish};
 
 /// What the doctor has found, as its document says.
 struct Found(Value);
@@ -40,8 +40,7 @@ impl Found {
 
     /// At a home, with these flags.
     fn at(home: &HomeProcess, flags: &[&str], code: i32) -> Self {
-        let doctor = ["doctor", "--json", "--timeout", "5"];
-        let said = finish(home.command(&[&doctor[..], flags].concat()));
+        let said = finish(home.command(&[&["doctor", "--json"], flags].concat()));
         Found::of(&said, code)
     }
 
@@ -216,7 +215,7 @@ fn addresses_are_told_apart_and_a_bad_one_does_not_hide_a_good_one() {
         socket,
         home.via.clone(),
     ];
-    let found = Found::at(&home, &["--via", &all.join(",")], 3);
+    let found = Found::at(&home, &["--timeout", "5", "--via", &all.join(",")], 3);
     let addresses = found.all("address");
     let wanted = [
         ("problem", "nobody listens there"),
@@ -237,6 +236,46 @@ fn addresses_are_told_apart_and_a_bad_one_does_not_hide_a_good_one() {
     let found = Found::at(&home, &["--via", "nonsense"], 3);
     found.assert("address", "problem", "is not an address");
     assert_eq!(found.not_checked(), ["addresses", "homes"]);
+}
+
+/// Each of them is waited for, and all at the same time.
+#[test]
+fn silent_addresses_do_not_add_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = thorp().home(dir.path());
+    let silent = [(); 12].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    let all = silent
+        .each_ref()
+        .map(|one| one.local_addr().unwrap().to_string());
+    let begun = Instant::now();
+    let found = Found::at(&home, &["--timeout", "3", "--via", &all.join(",")], 3);
+    assert!(
+        begun.elapsed() < Duration::from_secs(12),
+        "{:?}",
+        begun.elapsed()
+    );
+    assert_eq!(found.all("address").len(), all.len());
+    assert_eq!(found.not_checked(), ["homes"]);
+}
+
+#[test]
+fn a_home_whose_clock_is_ahead() {
+    let home = HomeNode::new();
+    let identity = home.village().path("member").display().to_string();
+    let via = home.address().to_string();
+    let doctor = ["doctor", "--json", "--via", &via, "--identity", &identity];
+    // The home makes its first promise a little later.
+    let is_known = |said: &Said| said.out.contains("\"clock\"");
+    eventually("its clock is known", || is_known(&thorp().run(&doctor)));
+    Found::of(&thorp().run(&doctor), 0).assert("clock", "ok", "the clock of home alps");
+    home.stop();
+    home.put_clock_ahead(Duration::from_secs(600));
+    home.restart();
+    eventually("its clock is ahead", || thorp().run(&doctor).code == 3);
+    let found = Found::of(&thorp().run(&doctor), 3);
+    found.assert_problems(&["clock"]);
+    found.assert("clock", "problem", "s ahead of that of this machine");
+    assert!(found.one("clock")["figures"]["ahead_ms"].as_f64().unwrap() > 300_000.);
 }
 
 #[test]

@@ -9,13 +9,10 @@ use std::time::{Duration, SystemTime};
 
 /// Compares the time that a home has promised with the time here.
 pub(super) fn check(home: &str, there: SystemTime, here: SystemTime) -> Check {
-    let (difference, word) = match there.duration_since(here) {
-        Ok(ahead) => (ahead, "ahead of"),
-        Err(behind) => (behind.duration(), "behind"),
-    };
-    let signed = match there >= here {
-        true => difference.as_secs_f64(),
-        false => -difference.as_secs_f64(),
+    let difference = between(there, here);
+    let (signed, word) = match there >= here {
+        true => (difference.as_secs_f64(), "ahead of"),
+        false => (-difference.as_secs_f64(), "behind"),
     };
     let found = format!(
         "the clock of home {home} is {:.1} s {word} that of this machine",
@@ -35,6 +32,16 @@ pub(super) fn check(home: &str, there: SystemTime, here: SystemTime) -> Check {
         false => check,
     };
     check.with("ahead_ms", (signed * 1000.).round())
+}
+
+/// Whether the difference is so small that it says nothing.
+pub(super) fn is_near(there: SystemTime, here: SystemTime) -> bool {
+    between(there, here) <= SMALL
+}
+
+fn between(there: SystemTime, here: SystemTime) -> Duration {
+    let ahead = there.duration_since(here);
+    ahead.unwrap_or_else(|behind| behind.duration())
 }
 
 const CLOCK: &str = "clock";

@@ -5,7 +5,8 @@ use super::configuration::Place;
 use super::{Check, Checks};
 use crate::connect::Via;
 use crate::failure::Failure;
-use std::time::{Instant, SystemTime};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
 use thorp_client::{HomeStatus, Member, Whereabouts};
 
 /// Joins as every command does, and leaves again.
@@ -32,7 +33,6 @@ pub(super) fn check(
     checks.add(joined(&member))?;
     let names = member.home_names();
     let known = member.homes();
-    let now = SystemTime::now();
     match names {
         Ok(told) if told.names.is_empty() => checks.add(Check::problem(
             "homes",
@@ -47,13 +47,34 @@ pub(super) fn check(
         }
         Err(error) => checks.add(Check::problem("homes", error.to_string(), error.advice()))?,
     }
-    for home in known.iter().filter(|home| home.reachable) {
-        if let Some(at) = home.clock {
-            checks.add(clock::check(&home.name, at + home.silent, now))?;
-        }
+    for (name, there, here) in clocks(&member, deadline) {
+        checks.add(clock::check(&name, there, here))?;
     }
     member.close();
     Ok(())
+}
+
+/// What the homes promise, and the time here at that moment. A home that was alone promises nothing new before its
+/// first heartbeats, so a large difference is looked at again for a while.
+fn clocks(member: &Member, deadline: Instant) -> Vec<(String, SystemTime, SystemTime)> {
+    let due = deadline.min(Instant::now() + HEARTBEATS);
+    loop {
+        let here = SystemTime::now();
+        let homes = member.homes().into_iter().filter(|home| home.reachable);
+        let found: Vec<_> = homes
+            .map(|home| (home.name, home.clock.map(|at| at + home.silent)))
+            .collect();
+        let is_near = |(_, there): &(String, Option<SystemTime>)| {
+            there.is_some_and(|there| clock::is_near(there, here))
+        };
+        if found.iter().all(is_near) || Instant::now() >= due {
+            let known = found.into_iter();
+            return known
+                .filter_map(|(name, there)| Some((name, there?, here)))
+                .collect();
+        }
+        thread::sleep(AGAIN);
+    }
 }
 
 fn joined(member: &Member) -> Check {
@@ -80,3 +101,8 @@ fn reach(name: &str, home: Option<&HomeStatus>) -> Check {
         .or("`thorp status` on the machine of the site tells why the site does not reach it"),
     }
 }
+
+/// Time for some heartbeats of a home, of half a second each, and for its disk.
+const HEARTBEATS: Duration = Duration::from_secs(3);
+/// Between two looks.
+const AGAIN: Duration = Duration::from_millis(50);
