@@ -207,10 +207,11 @@ fn stop_when_interrupted(stop: &Arc<AtomicBool>) -> Result<(), Failure> {
 const INTERRUPTED: i32 = 130;
 
 const HELP: &str = "\
-Makes a segment `bench-RANDOM` at the home, measures one operation after the other in it with several members, and
-removes it, also after Ctrl-C. A cold read is one of a page that the member does not have: the site, a neighbour or
-the home sends it. Requests are pages that were asked for, and commits that a home had to judge: each takes a round
-trip. All members run in this process; where that is the limit, run the command on several machines.
+Makes a segment `bench-RANDOM` at the home, measures one operation after the other in it with several \
+members, and removes it, also after Ctrl-C. A cold read is one of a page that the member does not have: \
+the site, a neighbour or the home sends it. Requests are pages that were asked for, and commits that a \
+home had to judge: each takes a round trip. All members run in this process; where that is the limit, run \
+the command on several machines.
 
 Examples:
   thorp bench --seconds 1

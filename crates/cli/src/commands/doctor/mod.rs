@@ -99,10 +99,10 @@ fn end(checks: &Checks) -> Result<(), Failure> {
 }
 
 const HELP: &str = "\
-Looks at all that a command needs: the configuration, the certificate and its end, each address, the
-nodes there and their versions, the homes behind them, the clocks, and what this machine lets TCP do. It
-changes nothing, goes on after each problem, and says below each what to do. --timeout limits all of it
-together. Exit code 3 if there is a problem; a warning is none.
+Looks at all that a command needs: the configuration, the certificate and its end, each address, the nodes \
+there and their versions, the homes behind them, the clocks, and what this machine lets TCP do. It changes \
+nothing, goes on after each problem, and says below each what to do. --timeout limits all of it together. \
+Exit code 3 if there is a problem; a warning is none.
 
 Examples:
   thorp doctor

@@ -66,9 +66,9 @@ fn first_here() -> Result<String, Failure> {
 }
 
 const HELP: &str = "\
-Shows the health of a home or a site, its homes, its store, what it does each second, and who is connected below it:
-on the whole screen, again each second, until q. ? shows the keys. It asks one node for its status, as `thorp status`
-does, which costs the node as much as that.
+Shows the health of a home or a site, its homes, its store, what it does each second, and who is connected \
+below it: on the whole screen, again each second, until q. ? shows the keys. It asks one node for its \
+status, as `thorp status` does, which costs the node as much as that.
 
 Examples:
   thorp top
