@@ -89,10 +89,7 @@ fn joined(member: &Member) -> Check {
 
 fn reach(name: &str, home: Option<&HomeStatus>) -> Check {
     match home {
-        Some(home) if home.reachable => Check::ok(
-            "home",
-            format!("home {name} is reached, at position {}", home.position.0),
-        ),
+        Some(home) if home.reachable => Check::ok("home", format!("home {name} is reached")),
         _ => Check::problem(
             "home",
             format!("home {name} is out of reach"),
