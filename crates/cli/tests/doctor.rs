@@ -16,9 +16,12 @@ use std::fs::{self, Permissions};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::mpsc::channel;
+use std::thread;
 use std::time::{Duration, Instant, SystemTime};
-use thorp_net::{CertificateAuthority, Grant, Identity, NodeRole};
-use thorp_testing::{HomeNode, HomeProcess, Said, eventually, finish};
+use thorp_model::HomeId;
+use thorp_net::{CertificateAuthority, Config, Grant, Identity, Listener, NodeRole, Role};
+use thorp_testing::{HomeNode, HomeProcess, Said, Village, eventually, finish};
 
 /// What the doctor has found, as its document says.
 struct Found(Value);
@@ -256,6 +259,43 @@ fn silent_addresses_do_not_add_up() {
     );
     assert_eq!(found.all("address").len(), all.len());
     assert_eq!(found.not_checked(), ["homes"]);
+}
+
+/// A node of this village that speaks another version of the protocol.
+fn node_of_version(village: &Village, version: u16) -> String {
+    let identity = village.home_identity("alps", HomeId(7));
+    let address = village.socket(&format!("version-{version}"));
+    let config = Config {
+        version,
+        ..Config::new(Role::HOME)
+    };
+    let shown = address.to_string();
+    let (ready, is_ready) = channel();
+    thread::spawn(move || {
+        let runtime = thorp_server::runtime().unwrap();
+        runtime.block_on(async {
+            let mut listener = Listener::bind(&address, &identity, config).await.unwrap();
+            ready.send(()).unwrap();
+            // It turns everybody away before that.
+            while listener.accept().await.is_err() {}
+        });
+    });
+    is_ready.recv().unwrap();
+    shown
+}
+
+#[test]
+fn the_older_side_is_to_be_updated() {
+    let village = Village::new();
+    let identity = village.path("member").display().to_string();
+    for (version, who) in [(1, "update that node"), (u16::MAX, "update this program")] {
+        let via = node_of_version(&village, version);
+        let doctor = ["doctor", "--json", "--via", &via, "--identity", &identity];
+        let found = Found::of(&thorp().run(&doctor), 3);
+        found.assert("address", "problem", &format!("speaks protocol {version}"));
+        let advice = found.one("address")["advice"][0].as_str().unwrap();
+        assert!(advice.starts_with(who), "{advice}");
+    }
 }
 
 #[test]
