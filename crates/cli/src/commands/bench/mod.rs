@@ -106,11 +106,14 @@ impl Options {
         let mut rows = Vec::new();
         for operation in Operation::ALL {
             progress.tell(rows.len() as u64, Operation::ALL.len() as u64);
+            all_at_once(&mut workers, |worker| worker.prepare(operation))?;
             let until = Until {
                 end: Instant::now() + each,
                 stop,
             };
-            let measured = all_at_once(&mut workers, operation, until)?;
+            let all = all_at_once(&mut workers, |worker| worker.run(operation, until))?;
+            let mut measured = Measured::default();
+            all.iter().for_each(|one| measured.add(one));
             rows.push(Row {
                 operation,
                 measured,
@@ -153,27 +156,23 @@ impl Options {
     }
 }
 
-/// The first failure of a member is that of the command.
-fn all_at_once(
-    workers: &mut [Worker<'_>],
-    operation: Operation,
-    until: Until<'_>,
-) -> Result<Measured, Failure> {
-    let all = thread::scope(|scope| {
+/// All members do it, a thread each. The first failure of a member is that of the command.
+fn all_at_once<'a, T: Send>(
+    workers: &mut [Worker<'a>],
+    what: impl Fn(&mut Worker<'a>) -> Result<T, Failure> + Sync,
+) -> Result<Vec<T>, Failure> {
+    thread::scope(|scope| {
+        let what = &what;
         let threads = workers.iter_mut();
-        let threads = threads.map(|worker| scope.spawn(move || worker.run(operation, until)));
+        let threads = threads.map(|worker| scope.spawn(move || what(worker)));
+        // All run before one is waited for.
         let threads: Vec<_> = threads.collect();
         let joined = threads.into_iter().map(|thread| {
             let panicked = |_| Failure::new("a member has ended with a panic", "report it");
             thread.join().map_err(panicked).flatten()
         });
-        joined.collect::<Vec<Result<Measured, Failure>>>()
-    });
-    let mut sum = Measured::default();
-    for measured in all {
-        sum.add(&measured?);
-    }
-    Ok(sum)
+        joined.collect()
+    })
 }
 
 /// No increment was lost, and none was done twice.

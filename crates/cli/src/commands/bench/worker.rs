@@ -48,6 +48,8 @@ pub(super) struct Worker<'a> {
     segment: &'a str,
     filled: &'a Filled,
     member: Member,
+    /// For the first cold reads.
+    fresh: Option<Member>,
     own: Vec<Reference>,
     value: Vec<u8>,
     random: SplitMix64,
@@ -69,10 +71,26 @@ impl<'a> Worker<'a> {
             segment,
             filled,
             member,
+            fresh: None,
             own,
             value: value(bytes),
             random: SplitMix64::new(seed),
         })
+    }
+
+    /// What the operation needs, so that the first one is as the others. It is not measured.
+    pub(super) fn prepare(&mut self, operation: Operation) -> Result<(), Failure> {
+        match operation {
+            Operation::ColdRead => self.fresh = Some(self.join_fresh()?),
+            Operation::CachedRead => {
+                self.member.prefetch(&self.filled.leaders);
+                for leader in &self.filled.leaders {
+                    read(&self.member, leader)?;
+                }
+            }
+            Operation::CommitOne | Operation::CommitTen | Operation::Counter => {}
+        }
+        Ok(())
     }
 
     pub(super) fn run(
@@ -81,34 +99,22 @@ impl<'a> Worker<'a> {
         until: Until<'_>,
     ) -> Result<Measured, Failure> {
         let mut measured = Measured::default();
-        match operation {
-            Operation::ColdRead => self.read_cold(until, &mut measured)?,
-            _ => {
-                self.prepare(operation)?;
-                let before = self.member.stats();
-                while until.is_not_yet() {
-                    let took = Instant::now();
-                    let done = self.once(operation);
-                    measured.note(took, done)?;
-                }
-                measured.counts = Counts::of(&self.member.stats().since(&before));
+        if operation == Operation::ColdRead {
+            self.read_cold(until, &mut measured)?;
+        } else {
+            let before = self.member.stats();
+            while until.goes_on(&measured) {
+                let begun = Instant::now();
+                let done = self.once(operation);
+                measured.note(begun, done)?;
             }
+            measured.counts = Counts::of(&self.member.stats().since(&before));
         }
         let busy = measured.latencies.sum().as_secs_f64();
         if busy > 0. {
             measured.per_second = measured.latencies.count() as f64 / busy;
         }
         Ok(measured)
-    }
-
-    /// Reads a page of each kind that the operation needs, so that the first one is as the others.
-    fn prepare(&mut self, operation: Operation) -> Result<(), Failure> {
-        if operation == Operation::CachedRead {
-            for leader in &self.filled.leaders {
-                read(&self.member, leader)?;
-            }
-        }
-        Ok(())
     }
 
     fn once(&mut self, operation: Operation) -> Result<(), Error> {
@@ -137,25 +143,34 @@ impl<'a> Worker<'a> {
     /// Each page is cold once for a member. A new one takes its place then, which is not measured.
     fn read_cold(&mut self, until: Until<'_>, measured: &mut Measured) -> Result<(), Failure> {
         let mut leaders: Vec<&Reference> = self.filled.leaders.iter().collect();
-        while until.is_not_yet() {
-            let fresh = Member::join(self.config.clone())?;
-            fresh.open(self.segment)?;
+        while until.goes_on(measured) {
+            let fresh = match self.fresh.take() {
+                Some(fresh) => fresh,
+                None => self.join_fresh()?,
+            };
             for at in (1..leaders.len()).rev() {
                 leaders.swap(at, self.random.index(at + 1));
             }
             let before = fresh.stats();
             for leader in &leaders {
-                if !until.is_not_yet() {
+                if !until.goes_on(measured) {
                     break;
                 }
-                let took = Instant::now();
-                measured.note(took, read(&fresh, leader))?;
+                let begun = Instant::now();
+                let done = read(&fresh, leader);
+                measured.note(begun, done)?;
             }
-            measured
-                .counts
-                .add(Counts::of(&fresh.stats().since(&before)));
+            let counts = Counts::of(&fresh.stats().since(&before));
+            measured.counts.add(counts);
         }
         Ok(())
+    }
+
+    /// A member that has no page of the segment.
+    fn join_fresh(&self) -> Result<Member, Failure> {
+        let fresh = Member::join(self.config.clone())?;
+        fresh.open(self.segment)?;
+        Ok(fresh)
     }
 }
 
@@ -211,7 +226,9 @@ impl Counts {
 }
 
 impl Until<'_> {
-    fn is_not_yet(&self) -> bool {
-        Instant::now() < self.end && !self.stop.load(Ordering::Relaxed)
+    /// One is done in any case, unless a signal came.
+    fn goes_on(&self, measured: &Measured) -> bool {
+        let is_first = measured.latencies.count() + measured.failed == 0;
+        !self.stop.load(Ordering::Relaxed) && (is_first || Instant::now() < self.end)
     }
 }
