@@ -3,8 +3,9 @@
 #[cfg(feature = "planner")]
 use crate::commands::plan;
 use crate::commands::{
-    audit, ca, check, completions, confirm, context, dev, doubt, dump, get, group, home, ifc,
-    inspect, invite, join, load, ls, put, rights, rm, root, salvage, site, status, watch,
+    audit, bench, ca, check, completions, confirm, context, dev, doctor, doubt, dump, get, group,
+    home, ifc, inspect, invite, join, load, ls, put, rights, rm, root, salvage, site, status, top,
+    watch,
 };
 use crate::demo;
 use clap::{Parser, Subcommand};
@@ -69,8 +70,14 @@ pub(crate) enum Command {
     Watch(watch::Options),
     /// Show how a home or a site is doing
     Status(status::Options),
+    /// Watch how a home or a site is doing, on the whole screen
+    Top(top::Options),
+    /// Look for what is wrong between this machine and its village, and say what to do
+    Doctor(doctor::Options),
     /// Building models: import and export IFC files
     Ifc(ifc::Options),
+    /// Measure how fast a village reads and commits
+    Bench(bench::Options),
     /// Tell what sites, neighbours and memory servers would save, before there are any
     #[cfg(feature = "planner")]
     Plan(plan::Options),
@@ -90,7 +97,7 @@ Exit codes:
   0  done
   1  it could not be done
   2  wrong usage, also a malformed name
-  3  a check found something wrong (check, demo, damaged data)
+  3  a check found something wrong (check, doctor, demo, damaged data)
   4  a home or a site was not reached
   5  what was named is not there
   6  refused after all retries: others were busy there

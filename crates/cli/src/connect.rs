@@ -20,7 +20,7 @@ pub(crate) struct Via {
     /// The context that says both, in place of the current one [env: THORP_CONTEXT]
     #[arg(long, value_name = "NAME", global = true)]
     pub(crate) context: Option<String>,
-    /// How long the command may take, in seconds; of one that goes on for long (watch, ifc), how long each answer may
+    /// How long the command may take, in seconds; of one that goes on for long (watch, ifc, bench), how long each answer may
     #[arg(long, value_name = "SECONDS", default_value_t = 10, global = true)]
     pub(crate) timeout: u64,
     /// Write a line for each page that is used, for `thorp plan replay`; several commands may write to one file
@@ -41,41 +41,64 @@ impl Via {
 
     /// The session for a value of so many bytes. A large one may take as long as it makes progress.
     pub(crate) fn session_for(&self, bytes: u64, member: &Member) -> Session {
+        let timeout = self.patience();
         match bytes <= PROMPT_BYTES_MAX {
             true => member.session(),
-            false => self.within_patience(Session::new()),
+            false => Session::new()
+                .fetch_timeout(timeout)
+                .commit_timeout(timeout),
         }
     }
 
-    fn within_patience(&self, session: Session) -> Session {
-        let timeout = self.patience();
-        session.fetch_timeout(timeout).commit_timeout(timeout)
+    /// Joins where somebody has found that it is to, and goes on until then.
+    pub(crate) fn join_at(&self, found: Whereabouts, deadline: Instant) -> Result<Member, Failure> {
+        let session = Session::new().deadline(deadline);
+        let left = deadline.saturating_duration_since(Instant::now());
+        self.join_found(found, left, session)
     }
 
-    fn patience(&self) -> Duration {
+    /// How long a command may take.
+    pub(crate) fn patience(&self) -> Duration {
         Duration::from_secs(self.timeout.clamp(1, TIMEOUT_MAX))
     }
 
-    /// A command needs little memory for pages.
     fn join_in(&self, session: Session) -> Result<Member, Failure> {
         let found = Whereabouts::find(self.given())?;
-        let timeout = self.patience();
-        let session = self.within_patience(session);
+        self.join_found(found, self.patience(), session)
+    }
+
+    fn join_found(
+        &self,
+        found: Whereabouts,
+        timeout: Duration,
+        session: Session,
+    ) -> Result<Member, Failure> {
         let waiting = Waiting::tell(&found.via.join(" and "), timeout);
+        let member = Member::join(self.config(found, timeout, session))?;
+        drop(waiting);
+        Ok(member)
+    }
+
+    /// How each of several members joins that go on for as long as there is something to do.
+    pub(crate) fn config_for_long(&self) -> Result<JoinConfig, Failure> {
+        let found = Whereabouts::find(self.given())?;
+        Ok(self.config(found, self.patience(), Session::new()))
+    }
+
+    /// A command needs little memory for pages.
+    fn config(&self, found: Whereabouts, timeout: Duration, session: Session) -> JoinConfig {
+        let session = session.fetch_timeout(timeout).commit_timeout(timeout);
         let config = JoinConfig::found(found);
         let config = match &self.record_trace {
             Some(file) => config.record_trace(file),
             None => config,
         };
-        let config = config
+        config
             .name(format!("thorp-{}", std::process::id()))
             .cache_bytes(CACHE_BYTES)
             .join_timeout(timeout)
             .leave_timeout(timeout.min(LEAVE_TIMEOUT))
-            .session(session);
-        let member = Member::join(config)?;
-        drop(waiting);
-        Ok(member)
+            .session(session)
     }
 
     /// Whether a flag or a variable says where to join.
@@ -85,7 +108,8 @@ impl Via {
         by_flag || is_set("THORP_VIA") || is_set("THORP_CONTEXT")
     }
 
-    fn given(&self) -> Given {
+    /// What the flags say.
+    pub(crate) fn given(&self) -> Given {
         Given {
             via: self.via.clone(),
             identity: self.identity.clone(),

@@ -69,13 +69,20 @@ impl Failure {
         )
     }
 
+    /// What has happened.
+    pub(crate) fn what(&self) -> &str {
+        &self.what
+    }
+
+    /// What can be done, a line each.
+    pub(crate) fn advice(&self) -> impl Iterator<Item = &str> {
+        let lines = self.todo.split("\n  -> ");
+        lines.filter(|line| !line.is_empty())
+    }
+
     /// The same for a program: kind, exit code, message, and what can be done.
     pub(crate) fn as_json(&self) -> serde_json::Value {
-        let advice: Vec<&str> = self
-            .todo
-            .split("\n  -> ")
-            .filter(|line| !line.is_empty())
-            .collect();
+        let advice: Vec<&str> = self.advice().collect();
         serde_json::json!({
             "error": {
                 "kind": self.code.word(),

@@ -87,6 +87,11 @@ fn unanswered(node: &str, timeout: Duration, error: &io::Error) -> Failure {
     Failure::new(format!("{host} does not answer: {why}"), todo).with(Code::Unreachable)
 }
 
+/// Whether what answers there begins as HTTP does.
+pub(crate) fn is_spoken(node: &str, timeout: Duration) -> bool {
+    ask(host_of(node), "/", timeout).is_ok_and(|answer| answer.starts_with("HTTP/"))
+}
+
 /// Whether somebody listens there.
 pub(crate) fn is_taken(node: &str) -> bool {
     let addresses = host_of(node).to_socket_addrs();

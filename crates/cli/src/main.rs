@@ -93,7 +93,10 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Put(options) => commands::put::run(&options),
         Command::Get(options) => commands::get::run(&options),
         Command::Watch(options) => commands::watch::run(&options),
+        Command::Top(options) => commands::top::run(&options),
+        Command::Doctor(options) => commands::doctor::run(&options),
         Command::Status(options) => commands::status::run(&options),
+        Command::Bench(options) => commands::bench::run(&options),
         Command::Ifc(options) => commands::ifc::run(&options),
         #[cfg(feature = "planner")]
         Command::Plan(options) => commands::plan::run(&options),

@@ -10,6 +10,7 @@
 mod common;
 
 use common::one_site::OneSite;
+use common::terminal::run_at_terminal;
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -185,40 +186,21 @@ fn a_value_may_take_long_while_it_makes_progress() {
     assert_same(Path::new(&from), Path::new(&to));
 }
 
-/// Runs a command as a person does at a terminal, and gives what is seen there.
-fn at_a_terminal(command: &Command) -> Option<String> {
-    let words = std::iter::once(command.get_program()).chain(command.get_args());
-    let words: Vec<String> = words
-        .map(|word| format!("'{}'", word.to_str().unwrap()))
-        .collect();
-    let mut script = Command::new("script");
-    script.args(["-qec", &words.join(" "), "/dev/null"]);
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => script.env(name, value),
-            None => script.env_remove(name),
-        };
-    }
-    // It may not be installed.
-    let output = script.stdin(Stdio::null()).output().ok()?;
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{said}");
-    Some(said)
-}
-
 #[test]
 fn a_person_at_a_terminal_sees_how_far_a_value_has_come() {
     let narrow = Narrow::new();
     let from = narrow.path("from");
     write_noise(Path::new(&from), 5);
-    let put = narrow.command(&["put", "thorp://alps/films", &from, "--root", "film"]);
-    let Some(said) = at_a_terminal(&put) else {
-        return common::skip("script (of util-linux)");
-    };
-    assert!(said.contains("of 5242880 bytes"), "{said:?}");
+    let put = || narrow.command(&["put", "thorp://alps/films", &from, "--root", "film"]);
+    let said = run_at_terminal(put());
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.err.contains("of 5242880 bytes"), "{:?}", said.err);
     // A program sees only the result.
-    let said = finish(put);
+    let said = finish(put());
     assert_eq!((said.code, said.err.as_str()), (0, ""), "{}", said.out);
+    let get = narrow.command(&["get", "thorp://alps/films", "--root", "film"]);
+    let said = run_at_terminal(get);
+    assert!(said.err.contains("of 5242880 bytes"), "{:?}", said.err);
 }
 
 #[test]

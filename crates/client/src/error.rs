@@ -461,7 +461,7 @@ impl JoinError {
                 "give its directory with --identity (or THORP_IDENTITY); `thorp home` prints one for this machine when it starts"
             }
             JoinError::Unreachable(_) => {
-                "check that it runs there, and that --identity is of the same village"
+                "check that it runs there, and that --identity is of the same village; `thorp doctor` looks for what is wrong"
             }
             _ => "",
         };

@@ -165,7 +165,7 @@ pub use config::{
     ATTEMPTS_MAX, BACKOFF_MAX, COMMIT_TIMEOUT, FETCH_AHEAD_PAGES, FETCH_TIMEOUT, JOIN_TIMEOUT,
     JoinConfig, LEAVE_TIMEOUT, MAX_STALENESS, Session,
 };
-pub use context::{Context, ContextError, Contexts, Given, Whereabouts};
+pub use context::{ChosenBy, Context, ContextError, Contexts, Given, Origin, Origins, Whereabouts};
 pub use embedded_site::{HEAL_EVERY, SiteOfMembers};
 pub use error::{Error, ErrorKind, JoinError, Result};
 pub use limits::{EARLY_PER_HOME_MAX, ROOT_NAME_BYTES_MAX};

@@ -17,6 +17,9 @@ pub struct HomeStatus {
     pub position: Position,
     /// The time since the last heartbeat of the home.
     pub silent: Duration,
+    /// What the home's hybrid clock said with that heartbeat: what it promised, as a time. It lags while a commit is open
+    /// at the home, and it runs ahead for some seconds after the home has started. None before the first heartbeat.
+    pub clock: Option<SystemTime>,
     /// How often an operator has opened it as one that has gone back in time.
     pub incarnation: u16,
     /// When this member heard of the last of them, if it was a member before that.

@@ -70,8 +70,8 @@ pub use error::{Error, ErrorKind, Side};
 pub use frame::Frame;
 pub use identity::{
     CertificateAuthority, CertifiedName, Grant, HomeIdOf, Identity, IdentityError,
-    IssuedCertificate, JoinToken, NodeRole, NotAToken, OutOfTime, Rotation, Validity, issue,
-    issue_with_site, may_hold_identity, site_dir,
+    IssuedCertificate, JoinToken, NodeRole, NotAToken, OutOfTime, Papers, Rotation, Validity,
+    issue, issue_with_site, may_hold_identity, site_dir,
 };
 pub use join::join;
 pub use listener::{AcceptError, Incoming, Listener};

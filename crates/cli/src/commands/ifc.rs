@@ -5,6 +5,7 @@ use crate::connect::Via;
 use crate::destination::Destination;
 use crate::failure::Failure;
 use crate::names;
+use crate::progress::Progress;
 use crate::text;
 use clap::{Args, Subcommand};
 use std::fs::{self, File, OpenOptions};
@@ -56,11 +57,14 @@ enum Job {
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     match &options.job {
         Job::Import { file, segment } => {
+            let mut progress = Progress::of("entities");
             // Before joining: a malformed file is told without a village.
             let model = read_file(file)?;
             let member = options.via.join_for_long()?;
             let store = building_store(&member, member.open_or_create(segment)?);
-            let building = store::import(&store, &model)?;
+            let tell = |made, all| progress.tell(made, all);
+            let building = store::import_and_tell(&store, &model, tell)?;
+            drop(progress);
             let entities = building.imported();
             match options.json {
                 true => say_json(&serde_json::json!({"segment": segment, "entities": entities})),

@@ -1,12 +1,14 @@
 //! One file a command.
 
 pub(crate) mod audit;
+pub(crate) mod bench;
 pub(crate) mod ca;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod confirm;
 pub(crate) mod context;
 pub(crate) mod dev;
+pub(crate) mod doctor;
 pub(crate) mod doubt;
 pub(crate) mod dump;
 pub(crate) mod get;
@@ -31,6 +33,7 @@ pub(crate) mod signals;
 pub(crate) mod site;
 pub(crate) mod status;
 mod toml;
+pub(crate) mod top;
 pub(crate) mod watch;
 
 use crate::failure::Failure;

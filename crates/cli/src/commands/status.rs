@@ -199,7 +199,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 
 /// Those of the context that counts, or else where a home and a site of this machine serve their status if nobody says
 /// otherwise.
-fn nodes_here() -> Vec<String> {
+pub(super) fn nodes_here() -> Vec<String> {
     let own = context::current().map(|context| context.status);
     own.filter(|nodes| !nodes.is_empty()).unwrap_or_else(|| {
         let ports = [HOME_HTTP_PORT, SITE_HTTP_PORT];
@@ -217,7 +217,7 @@ impl Options {
     }
 }
 
-fn operators_only(node: &str) -> Failure {
+pub(super) fn operators_only(node: &str) -> Failure {
     let todo = "give an operator's certificate with --identity; `thorp invite NAME --role operator --out DIR` makes one";
     Failure::new(format!("{node} answers operators only"), todo).with(Code::Usage)
 }
@@ -262,7 +262,7 @@ fn parse(body: &str) -> Result<Status, Failure> {
     serde_json::from_str(body).map_err(|error| not_a_node(&error))
 }
 
-fn not_a_node(error: &serde_json::Error) -> Failure {
+pub(super) fn not_a_node(error: &serde_json::Error) -> Failure {
     let todo = "check that this is the --http address of a home or a site: the last line that it printed when it started";
     Failure::new(format!("the answer is not a node's status: {error}"), todo)
 }

@@ -57,6 +57,7 @@ pages! {
     full_disk: "how-to/full-disk.md",
     moving_a_home: "how-to/moving-a-home.md",
     second_site: "how-to/second-site.md",
+    something_does_not_work: "how-to/something-does-not-work.md",
     testing_your_program: "how-to/testing-your-program.md",
 }
 

@@ -10,4 +10,4 @@ mod whereabouts;
 
 pub use contexts::{Context, Contexts};
 pub use error::ContextError;
-pub use whereabouts::{Given, Whereabouts};
+pub use whereabouts::{ChosenBy, Given, Origin, Origins, Whereabouts};

@@ -28,6 +28,42 @@ pub struct Whereabouts {
     pub identity: PathBuf,
 }
 
+/// What has said each part of [`Whereabouts`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Origins {
+    /// Where to join.
+    pub via: Origin,
+    /// Where certificate and key are.
+    pub identity: Origin,
+}
+
+/// What has said a part of [`Whereabouts`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// Its own flag.
+    Flag,
+    /// Its own variable.
+    Variable,
+    /// A context.
+    Context {
+        /// The name of the context.
+        name: String,
+        /// What has chosen it.
+        by: ChosenBy,
+    },
+}
+
+/// What has chosen a context.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ChosenBy {
+    /// A flag.
+    Flag,
+    /// The variable `THORP_CONTEXT`.
+    Variable,
+    /// Nothing: it is the current one.
+    Current,
+}
+
 impl Whereabouts {
     /// What counts for whoever runs this process.
     ///
@@ -35,13 +71,22 @@ impl Whereabouts {
     ///
     /// [`ContextError`].
     pub fn find(given: Given) -> Result<Self, ContextError> {
+        Ok(Self::find_with_origins(given)?.0)
+    }
+
+    /// As [`Whereabouts::find`], and what has said it.
+    ///
+    /// # Errors
+    ///
+    /// [`ContextError`].
+    pub fn find_with_origins(given: Given) -> Result<(Self, Origins), ContextError> {
         Self::by(given, &|name| env::var_os(name))
     }
 
     pub(super) fn by(
         given: Given,
         variable: &dyn Fn(&str) -> Option<OsString>,
-    ) -> Result<Self, ContextError> {
+    ) -> Result<(Self, Origins), ContextError> {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
         let chosen = match &given.context {
             Some(name) => Some(Contexts::by(variable)?.get(name)?),
@@ -51,26 +96,48 @@ impl Whereabouts {
             variable,
             found: None,
         };
-        let via = match (given.via.is_empty(), &chosen, set(VIA)) {
-            (false, ..) => given.via,
-            (true, Some(context), _) => context.join.clone(),
-            (true, None, Some(list)) => addresses(&list.to_string_lossy()),
-            (true, None, None) => fallback.context(&NO_VIA)?.join,
+        let (via, via_from) = match (given.via.is_empty(), &chosen, set(VIA)) {
+            (false, ..) => (given.via, Origin::Flag),
+            (true, Some(context), _) => (context.join.clone(), context_of(context, ChosenBy::Flag)),
+            (true, None, Some(list)) => (addresses(&list.to_string_lossy()), Origin::Variable),
+            (true, None, None) => {
+                let (context, by) = fallback.context(&NO_VIA)?;
+                let from = context_of(&context, by);
+                (context.join, from)
+            }
         };
-        let identity = match (given.identity, chosen, set(IDENTITY)) {
-            (Some(dir), ..) => dir,
-            (None, Some(context), _) => identity_in(context)?,
-            (None, None, Some(dir)) => dir.into(),
-            (None, None, None) => identity_in(fallback.context(&NO_IDENTITY)?)?,
+        let (identity, identity_from) = match (given.identity, chosen, set(IDENTITY)) {
+            (Some(dir), ..) => (dir, Origin::Flag),
+            (None, Some(context), _) => {
+                let from = context_of(&context, ChosenBy::Flag);
+                (identity_in(context)?, from)
+            }
+            (None, None, Some(dir)) => (dir.into(), Origin::Variable),
+            (None, None, None) => {
+                let (context, by) = fallback.context(&NO_IDENTITY)?;
+                let from = context_of(&context, by);
+                (identity_in(context)?, from)
+            }
         };
-        Ok(Whereabouts { via, identity })
+        let origins = Origins {
+            via: via_from,
+            identity: identity_from,
+        };
+        Ok((Whereabouts { via, identity }, origins))
+    }
+}
+
+fn context_of(context: &Context, by: ChosenBy) -> Origin {
+    Origin::Context {
+        name: context.name.clone(),
+        by,
     }
 }
 
 /// The context that a variable names, or the current one.
 struct Fallback<'a> {
     variable: &'a dyn Fn(&str) -> Option<OsString>,
-    found: Option<Context>,
+    found: Option<(Context, ChosenBy)>,
 }
 
 /// What is missing if there is none.
@@ -81,7 +148,7 @@ struct Missing {
 }
 
 impl Fallback<'_> {
-    fn context(&mut self, missing: &Missing) -> Result<Context, ContextError> {
+    fn context(&mut self, missing: &Missing) -> Result<(Context, ChosenBy), ContextError> {
         if let Some(found) = &self.found {
             return Ok(found.clone());
         }
@@ -91,14 +158,17 @@ impl Fallback<'_> {
             Err(error) => return Err(error),
         };
         let named = (self.variable)(CONTEXT).filter(|name| !name.is_empty());
-        let name = match named {
-            Some(name) => Some(name.to_string_lossy().into_owned()),
-            None => contexts.current()?,
+        let (name, by) = match named {
+            Some(name) => (
+                Some(name.to_string_lossy().into_owned()),
+                ChosenBy::Variable,
+            ),
+            None => (contexts.current()?, ChosenBy::Current),
         };
         let Some(name) = name else {
             return Err(missing.error(contexts.names()?));
         };
-        Ok(self.found.insert(contexts.get(&name)?).clone())
+        Ok(self.found.insert((contexts.get(&name)?, by)).clone())
     }
 }
 
@@ -177,7 +247,7 @@ mod tests {
             let set = set.iter().find(|(known, _)| *known == name);
             set.map(|(_, value)| OsString::from(value))
         });
-        let found = found.map_err(|error| format!("{error} -> {}", error.advice()))?;
+        let (found, _) = found.map_err(|error| format!("{error} -> {}", error.advice()))?;
         let identity = found.identity.strip_prefix(dir.path().join("contexts"));
         let identity = identity.unwrap_or(&found.identity).display().to_string();
         Ok((found.via.join(","), identity))
@@ -215,6 +285,47 @@ mod tests {
             both("f:1", "dev/identity")
         );
         assert_eq!(found(Given::default(), &[(VIA, "")]), dev);
+    }
+
+    #[test]
+    fn what_has_said_it_is_known() {
+        let dir = two();
+        let origins = |given, set: &[(&str, &str)]| {
+            let found = Whereabouts::by(given, &|name| match name {
+                "THORP_CONFIG" => Some(dir.path().into()),
+                _ => {
+                    let set = set.iter().find(|(known, _)| *known == name);
+                    set.map(|(_, value)| OsString::from(value))
+                }
+            });
+            let (_, origins) = found.unwrap();
+            (origins.via, origins.identity)
+        };
+        let context = |name: &str, by| Origin::Context {
+            name: name.to_owned(),
+            by,
+        };
+        let both = |origin: Origin| (origin.clone(), origin);
+        let none = Given::default;
+        assert_eq!(
+            origins(none(), &[]),
+            both(context("dev", ChosenBy::Current))
+        );
+        assert_eq!(
+            origins(none(), &[(CONTEXT, "far")]),
+            both(context("far", ChosenBy::Variable))
+        );
+        let variables = [(VIA, "v:1"), (IDENTITY, "/v")];
+        assert_eq!(origins(none(), &variables), both(Origin::Variable));
+        assert_eq!(
+            origins(given("", "", "far"), &variables),
+            both(context("far", ChosenBy::Flag))
+        );
+        assert_eq!(
+            origins(given("f:1", "", ""), &variables),
+            (Origin::Flag, Origin::Variable)
+        );
+        assert_eq!(origins(given("f:1", "/f", "far"), &[]), both(Origin::Flag));
     }
 
     #[test]

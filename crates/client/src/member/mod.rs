@@ -19,8 +19,8 @@ use crate::{
 };
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
-use thorp_model::{Doubt, HomeId, Incarnation, KnownHistory, Note, Refusal, Ruling};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use thorp_model::{Doubt, HomeId, Incarnation, KnownHistory, Note, Refusal, Ruling, Stamp};
 use thorp_net::driver::now;
 
 /// A program that has joined. Cheap to clone, usable from any thread; when the last clone (and the last segment,
@@ -301,6 +301,7 @@ impl Member {
             silent: Duration::from_millis(
                 now().mono.since(cache.heard(home.id).unwrap_or_default()),
             ),
+            clock: wall(cache.watermark(home.id)),
             name: home.name,
             incarnation: home.incarnation.get(),
             reopened: home.reopened,
@@ -317,6 +318,15 @@ impl Member {
     /// which ask each other.
     pub fn close(&self) {
         self.runtime.stop();
+    }
+}
+
+/// The time in a stamp; the lowest stamp has none.
+fn wall(stamp: Stamp) -> Option<SystemTime> {
+    let since_1970 = Duration::from_millis(stamp.wall().0);
+    match since_1970.is_zero() {
+        true => None,
+        false => UNIX_EPOCH.checked_add(since_1970),
     }
 }
 

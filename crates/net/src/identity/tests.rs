@@ -589,3 +589,4 @@ fn names_issued_at_once_are_all_in_the_register() {
 }
 
 mod authority;
+mod papers;

@@ -82,6 +82,11 @@ impl Validity {
         self.until.saturating_sub(self.from + backdated)
     }
 
+    /// From when on it is good.
+    pub fn from(self) -> SystemTime {
+        UNIX_EPOCH + self.from
+    }
+
     /// Until when it is good.
     pub fn until(self) -> SystemTime {
         UNIX_EPOCH + self.until

@@ -24,11 +24,23 @@ use crate::step::{Body, EntityId, Order, StepFile, Stored};
 /// of the store. What was made until then is deleted, as far as the store can be reached and it is certain that the import
 /// has failed.
 pub fn import<S: Store>(store: &S, file: &StepFile) -> Result<Building, StoreError> {
+    import_and_tell(store, file, |_, _| {})
+}
+
+/// As [`import`]. After each transaction `tell` gets how many entities are made, and how many there are.
+///
+/// # Errors
+/// As [`import`].
+pub fn import_and_tell<S: Store>(
+    store: &S,
+    file: &StepFile,
+    mut tell: impl FnMut(u64, u64),
+) -> Result<Building, StoreError> {
     if store.transact(|objects| objects.root(ROOT))?.is_some() {
         return Err(StoreError::ModelExists);
     }
     let mut import = Import::new(file)?;
-    let imported = run(store, &mut import);
+    let imported = run(store, &mut import, &mut tell);
     if let Err(error) = &imported
         && error.is_certain()
     {
@@ -38,10 +50,15 @@ pub fn import<S: Store>(store: &S, file: &StepFile) -> Result<Building, StoreErr
     imported
 }
 
-fn run<S: Store>(store: &S, import: &mut Import<'_>) -> Result<Building, StoreError> {
+fn run<S: Store>(
+    store: &S,
+    import: &mut Import<'_>,
+    tell: &mut impl FnMut(u64, u64),
+) -> Result<Building, StoreError> {
     for batch in batches(&import.sizes) {
         let made = store.transact(|objects| import.make(objects, batch.clone()))?;
         import.enter(batch, made);
+        tell(import.places.len() as u64, import.sizes.len() as u64);
     }
     let late_sizes: Vec<usize> = import
         .late

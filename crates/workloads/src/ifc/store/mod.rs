@@ -20,7 +20,7 @@ mod model;
 
 pub use desk::Desk;
 pub use error::StoreError;
-pub use import::import;
+pub use import::{import, import_and_tell};
 pub use model::{Editing, Reading};
 
 use serde::{Deserialize, Serialize};

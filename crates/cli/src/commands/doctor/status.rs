@@ -1,0 +1,118 @@
+//! What the nodes say of themselves, where the context knows their status ports.
+
+use super::Check;
+use crate::http::{self, HTTPS};
+use serde::Deserialize;
+use std::time::{Duration, Instant};
+
+/// What is looked at. What an older or newer node does not tell is left out.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Status {
+    role: String,
+    name: String,
+    village: String,
+    version: String,
+    health: Health,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Health {
+    ok: bool,
+    reasons: Vec<String>,
+}
+
+/// Asks each in turn. One that does not answer is no problem: nobody needs it to join.
+pub(super) fn check(nodes: &[String], village: Option<&str>, deadline: Instant) -> Vec<Check> {
+    let nodes = nodes.iter().filter(|node| !node.starts_with(HTTPS));
+    nodes.map(|node| one(node, village, deadline)).collect()
+}
+
+fn one(node: &str, village: Option<&str>, deadline: Instant) -> Check {
+    let left = deadline.saturating_duration_since(Instant::now());
+    let asked = http::get(node, "/status", left.min(WITHIN).max(LEAST));
+    let body = match asked {
+        Ok(body) => body,
+        Err(failure) => {
+            let check = Check::warning(STATUS, failure.what(), "");
+            return failure.advice().fold(check, Check::or);
+        }
+    };
+    match serde_json::from_str(&body) {
+        Ok(status) => judged(node, &status, village),
+        Err(error) => Check::warning(
+            STATUS,
+            format!("{node}: the answer is not a node's status: {error}"),
+            "give the context the --http address of a home or a site: `thorp context add`",
+        ),
+    }
+}
+
+fn judged(node: &str, status: &Status, village: Option<&str>) -> Check {
+    let Status {
+        role,
+        name,
+        version,
+        ..
+    } = status;
+    let who = format!("{node}: {role} {name}, version {version}");
+    if village.is_some_and(|own| own != status.village) {
+        let found = format!("{who}, of the other village {}", status.village);
+        return Check::warning(
+            STATUS,
+            found,
+            "take the context of one village only: `thorp context ls`",
+        );
+    }
+    if !status.health.ok {
+        let reasons = status.health.reasons.join("; ");
+        let todo = format!("mend that; `thorp status {node}` and its log tell more");
+        return Check::problem(STATUS, format!("{who}, is not well: {reasons}"), todo);
+    }
+    if version != OWN_VERSION {
+        let found = format!("{who}, is well; this program has version {OWN_VERSION}");
+        return Check::warning(STATUS, found, "update the older one of the two");
+    }
+    Check::ok(STATUS, format!("{who}, is well"))
+}
+
+const STATUS: &str = "status";
+const OWN_VERSION: &str = env!("CARGO_PKG_VERSION");
+/// How long one is waited for.
+const WITHIN: Duration = Duration::from_secs(2);
+/// A wait of nothing is refused by the system.
+const LEAST: Duration = Duration::from_millis(50);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn word(change: impl FnOnce(&mut Status)) -> &'static str {
+        let mut status = Status {
+            village: "here".to_owned(),
+            version: OWN_VERSION.to_owned(),
+            health: Health {
+                ok: true,
+                reasons: Vec::new(),
+            },
+            ..Status::default()
+        };
+        change(&mut status);
+        judged("a:1", &status, Some("here")).first_word()
+    }
+
+    #[test]
+    fn a_node_is_of_this_village_well_and_of_this_version() {
+        assert_eq!(word(|_| {}), "ok");
+        assert_eq!(
+            word(|status| status.village = "there".to_owned()),
+            "warning"
+        );
+        assert_eq!(
+            word(|status| status.version = "0.0.1".to_owned()),
+            "warning"
+        );
+        assert_eq!(word(|status| status.health.ok = false), "problem");
+    }
+}
