@@ -4,7 +4,7 @@
 use crate::limits::{RETRY_PAUSE, WATCHED_MAX};
 use crate::lock::lock;
 use crate::runtime::{RequestFuture, Requests};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
@@ -268,8 +268,8 @@ impl Allocator {
                 }
                 Ok(Some(_)) => return Err(Error::invalid("the home granted something else")),
                 Ok(None) => requests.pause(RETRY_PAUSE, due).await?,
-                // It was requested ahead, with less patience than this caller has.
-                Err(error) if ahead && error.kind() == ErrorKind::HomeUnreachable => {}
+                // It was requested ahead, perhaps long ago: what was refused then may be granted now.
+                Err(_) if ahead => {}
                 Err(error) => return Err(error),
             }
         }

@@ -265,7 +265,7 @@ impl ErrorKind {
             Self::DataDamaged => {
                 "run `thorp check` on the home's directory; if that finds no damage, the program expects another type"
             }
-            Self::NoRight => "ask whoever runs the home",
+            Self::NoRight => "ask an admin of the segment, or an operator of the home",
             Self::Closed => "join again",
             Self::Aborted => "",
         }
@@ -306,10 +306,10 @@ impl From<CallError> for Error {
             CallError::BadPath => ErrorKind::BadName,
             CallError::Invalid | CallError::NotClosed => ErrorKind::Invalid,
             CallError::TooMany => ErrorKind::TooLarge,
-            // The home has forgotten this member, which registers again with the next try.
-            // Or the home takes no request of this member by this site, which signs anew (rule R2).
             // What a home says to another home.
             CallError::Lost => ErrorKind::OutcomeLost,
+            // The home has forgotten this member, which registers again with the next try. Or the home takes no request
+            // of this member by this site, which signs anew (rule R2).
             CallError::Busy | CallError::NotRegistered | CallError::NotDelegated(_) => {
                 ErrorKind::Busy {
                     retry_after: BUSY_RETRY,

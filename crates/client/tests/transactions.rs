@@ -610,3 +610,22 @@ fn who_inserts_into_different_leaves_of_a_map_does_not_conflict() {
     let keys: Vec<u64> = found.unwrap().into_iter().map(|(key, _)| key).collect();
     assert_eq!(keys, [11, 20, 21]);
 }
+
+/// Pages that were asked for ahead may have been refused long ago.
+#[test]
+fn a_refusal_of_before_does_not_fail_a_creation() {
+    let village = HomeNode::new();
+    let (anna, shop) = village.member_at("shop");
+    let alone = || anna.transact(|tx| tx.create(&shop, vec![1; 8_000]));
+    // Grants have their full size then, and are asked for ahead.
+    for _ in 0..100 {
+        alone().unwrap();
+    }
+    village.set_space(false);
+    let refused = std::iter::repeat_with(alone).find_map(Result::err).unwrap();
+    assert!(matches!(refused.kind(), ErrorKind::Full), "{refused}");
+    village.set_space(true);
+    for _ in 0..50 {
+        alone().unwrap();
+    }
+}

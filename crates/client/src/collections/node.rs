@@ -54,6 +54,9 @@ where
             Node::Inner(inner) if inner.below.len() != inner.keys.len() + 1 => {
                 Err(damaged(objects, at))
             }
+            Node::Inner(inner) if inner.below.iter().any(|below| is_elsewhere(at, below)) => {
+                Err(damaged(objects, at))
+            }
             _ => Ok(node),
         }
     }
@@ -159,6 +162,13 @@ impl<K: Ord> Inner<K> {
         };
         first..last + 1
     }
+}
+
+/// Whether an object is of another segment than a node is. Who may write in a segment may write into its nodes, and then
+/// whoever changes the map would write where they may not.
+fn is_elsewhere(node: &Reference, other: &Reference) -> bool {
+    let segment = |of: &Reference| (of.home, of.object.page.segment);
+    segment(node) != segment(other) || other.offset != 0
 }
 
 /// A tree is never so high: there is a circle in it.

@@ -66,7 +66,9 @@ impl Completion {
             )),
             Completion::TimedOut(Some(id)) => Err(Error::new(
                 ErrorKind::OutcomeUnknown(id),
-                format!("the outcome of commit {id} did not come in time: ask for it later"),
+                format!(
+                    "the outcome of commit {id} did not come in time: it may have happened, or may still happen"
+                ),
             )),
             // A commit times out only after it was given its id.
             Completion::TimedOut(None) | Completion::Closed => Err(Error::closed()),

@@ -120,7 +120,9 @@ impl Watch {
     ///
     /// # Errors
     ///
-    /// [`TooLarge`](crate::ErrorKind::TooLarge) if a site or the home watches no more segments,
+    /// [`HomeUnreachable`](crate::ErrorKind::HomeUnreachable) if the home is back and does not answer within the
+    /// session's fetch timeout: call it again. [`TooLarge`](crate::ErrorKind::TooLarge) if a site or the home watches no
+    /// more segments,
     /// [`NotFound`](crate::ErrorKind::NotFound) if the segment was removed or this member may not read it any more, and
     /// [`Closed`](crate::ErrorKind::Closed).
     pub fn next(&mut self, timeout: Duration) -> Result<Option<Changed>> {

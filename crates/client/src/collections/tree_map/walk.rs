@@ -1,14 +1,34 @@
 //! From entry to entry.
 
 use super::super::Access;
-use super::super::node::Node;
+use super::super::node::{Node, damaged};
 use crate::{Reference, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::collections::HashSet;
+use std::future::poll_fn;
 use std::ops::{ControlFlow, RangeBounds};
+use std::task::Poll;
 
 /// Nodes that a scan has on their way ahead of the one that it shows.
 pub(super) const AHEAD: usize = 16;
+
+/// Nodes that a walk reads before whoever waits for it may do something else, such as give it up.
+const NODES_AT_ONCE: usize = 64;
+
+/// Lets the executor of the program go on with something else.
+async fn pause() {
+    let mut was_here = false;
+    poll_fn(|context| {
+        if was_here {
+            return Poll::Ready(());
+        }
+        was_here = true;
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Direction {
@@ -52,7 +72,15 @@ where
 {
     // The next one last.
     let mut waiting = vec![(root, 0)];
+    let mut seen = HashSet::new();
     while let Some((at, depth)) = waiting.pop() {
+        // Few nodes that lead to each other again and again would never end.
+        if !seen.insert(at) {
+            return Err(damaged(tx, &at));
+        }
+        if seen.len() % NODES_AT_ONCE == 0 {
+            pause().await;
+        }
         match Node::read(tx, &at, depth).await? {
             Node::Inner(inner) => {
                 let below = inner.below.get(inner.places_in(&range));

@@ -1,7 +1,7 @@
 //! What the named roots of a segment are kept in: an ordered map over objects, or in a segment of before, one list.
 
 use super::super::{Transaction, decode, encode};
-use super::nodes::{Nodes, empty_map, is_map};
+use super::nodes::{Nodes, empty_map, is_in_system_page_of, is_map, not_of_roots};
 use super::roots_of;
 use crate::collections::TreeMap;
 use crate::{Error, Reference, Result, Segment};
@@ -58,7 +58,7 @@ impl<'a> Roots<'a> {
                 .get_async(&mut self.nodes(), &name.to_owned())
                 .await?
             {
-                Some(cell) => read_cell(self.tx, &cell).await.map(Some),
+                Some(cell) => self.read_cell(&cell).await.map(Some),
                 None => Ok(None),
             },
         }
@@ -104,7 +104,10 @@ impl<'a> Roots<'a> {
                 .remove_async(&mut self.nodes(), &name.to_owned())
                 .await?
             {
-                Some(cell) => self.tx.delete_system(&cell),
+                Some(cell) => {
+                    self.check_cell(&cell)?;
+                    self.tx.delete_system(&cell)
+                }
                 None => Ok(()),
             },
         }
@@ -122,6 +125,7 @@ impl<'a> Roots<'a> {
     async fn put(&mut self, name: &str, reference: Reference) -> Result<()> {
         let (map, name) = (self.map(), name.to_owned());
         if let Some(cell) = map.get_async(&mut self.nodes(), &name).await? {
+            self.check_cell(&cell)?;
             return self.tx.replace(&cell, encode(&reference)?);
         }
         let bytes = encode(&reference)?;
@@ -137,12 +141,27 @@ impl<'a> Roots<'a> {
         };
         let mut references = Vec::with_capacity(cells.len());
         for some in cells.chunks(CELLS_AHEAD) {
+            some.iter().try_for_each(|cell| self.check_cell(cell))?;
             self.tx.shared.prefetcher.named(some);
             for cell in some {
-                references.push(read_cell(self.tx, cell).await?);
+                references.push(self.read_cell(cell).await?);
             }
         }
         Ok(names.into_iter().zip(references).collect())
+    }
+
+    async fn read_cell(&mut self, cell: &Reference) -> Result<Reference> {
+        self.check_cell(cell)?;
+        let value = decode(self.tx.read_async(cell).await?);
+        value.map_err(|other| other.of(self.tx.shared.naming().object(cell)))
+    }
+
+    /// Whoever may write in the segment may have written any reference into the map.
+    fn check_cell(&self, cell: &Reference) -> Result<()> {
+        match is_in_system_page_of(&self.object, cell) {
+            true => Ok(()),
+            false => Err(not_of_roots(self.tx, &self.object)),
+        }
     }
 
     fn map(&self) -> TreeMap<String, Reference> {
@@ -150,13 +169,11 @@ impl<'a> Roots<'a> {
     }
 
     fn nodes(&mut self) -> Nodes<'_> {
-        Nodes(self.tx)
+        Nodes {
+            root: self.object,
+            tx: self.tx,
+        }
     }
-}
-
-async fn read_cell(tx: &mut Transaction, cell: &Reference) -> Result<Reference> {
-    let value = decode(tx.read_async(cell).await?);
-    value.map_err(|other| other.of(tx.shared.naming().object(cell)))
 }
 
 fn form_of(bytes: &[u8], segment: &Segment) -> Result<Form> {

@@ -113,12 +113,6 @@ fn roots_of(segment: &Segment) -> Reference {
     }
 }
 
-/// Whether it is the object in which a segment's roots begin.
-fn is_roots_object(reference: &Reference) -> bool {
-    let object = reference.object;
-    object.page.page == HEAD_PAGE && object.slot == ROOTS_SLOT
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,7 +1,6 @@
 //! Where the nodes of a map of roots lie.
 
 use super::super::Transaction;
-use super::is_roots_object;
 use crate::collections::{Access, NODE_BYTES_MAX, TreeMap};
 use crate::{Error, Reference, Result};
 
@@ -25,13 +24,45 @@ fn marked(node: &[u8]) -> Vec<u8> {
 }
 
 /// The objects of a transaction, for a map whose root node is in the segment's first page and whose other nodes are in
-/// system pages.
-pub(super) struct Nodes<'a>(pub(super) &'a mut Transaction);
+/// system pages of that segment. No other object is read or changed, whatever somebody has written into a node.
+pub(super) struct Nodes<'a> {
+    pub(super) tx: &'a mut Transaction,
+    /// The root node.
+    pub(super) root: Reference,
+}
+
+impl Nodes<'_> {
+    fn check(&self, node: &Reference) -> Result<()> {
+        match *node == self.root || is_in_system_page_of(&self.root, node) {
+            true => Ok(()),
+            false => Err(not_of_roots(self.tx, &self.root)),
+        }
+    }
+}
+
+/// The roots that begin there lead to something that they may not lead to.
+pub(super) fn not_of_roots(tx: &Transaction, root: &Reference) -> Error {
+    let name = tx.shared.naming().object(root);
+    Error::damaged(format!(
+        "the roots that begin at {name} lead to an object that is none of theirs"
+    ))
+}
+
+/// Whether an object lies where the nodes and the cells of these roots do.
+pub(super) fn is_in_system_page_of(root: &Reference, object: &Reference) -> bool {
+    let (page, own) = (object.object.page, root.object.page);
+    object.home == root.home
+        && page.segment == own.segment
+        && page.page.is_system()
+        && object.offset == 0
+}
 
 impl Access for Nodes<'_> {
     async fn read(&mut self, reference: &Reference) -> Result<&[u8]> {
-        let bytes = self.0.read_async(reference).await?;
-        if !is_roots_object(reference) {
+        self.check(reference)?;
+        let is_root = *reference == self.root;
+        let bytes = self.tx.read_async(reference).await?;
+        if !is_root {
             return Ok(bytes);
         }
         let node = bytes.strip_prefix(&MARK);
@@ -39,26 +70,36 @@ impl Access for Nodes<'_> {
     }
 
     fn write(&mut self, reference: &Reference, bytes: Vec<u8>) -> Result<()> {
-        match is_roots_object(reference) {
-            true => self.0.replace(reference, marked(&bytes)),
-            false => self.0.replace(reference, bytes),
+        self.check(reference)?;
+        match *reference == self.root {
+            true => self.tx.replace(reference, marked(&bytes)),
+            false => self.tx.replace(reference, bytes),
         }
     }
 
     async fn create_near(&mut self, near: &Reference, bytes: Vec<u8>) -> Result<Reference> {
-        self.0.create_system(near, bytes, NODE_BYTES_MAX).await
+        self.check(near)?;
+        self.tx.create_system(near, bytes, NODE_BYTES_MAX).await
     }
 
     fn delete(&mut self, reference: &Reference) -> Result<()> {
-        self.0.delete_system(reference)
+        match is_in_system_page_of(&self.root, reference) {
+            true => self.tx.delete_system(reference),
+            false => Err(not_of_roots(self.tx, &self.root)),
+        }
     }
 
     fn name_of(&self, reference: &Reference) -> String {
-        self.0.shared.naming().object(reference)
+        self.tx.shared.naming().object(reference)
     }
 
     fn prefetch(&mut self, references: &[Reference]) {
-        self.0.shared.prefetcher.named(references);
+        let root = self.root;
+        let own = references
+            .iter()
+            .filter(|at| is_in_system_page_of(&root, at));
+        let own: Vec<Reference> = own.copied().collect();
+        self.tx.shared.prefetcher.named(&own);
     }
 }
 
