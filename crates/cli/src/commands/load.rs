@@ -8,6 +8,7 @@ use crate::names;
 use crate::progress::Progress;
 use clap::Args;
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use thorp_client::{
     Error, Generation, Member, ObjectId, PageId, PageNo, Ref, Reference, Segment, Slot, Transaction,
@@ -44,6 +45,13 @@ struct State {
     mended: u64,
     /// Where the objects are, some of them each.
     places: Vec<Ref<Vec<Reference>>>,
+}
+
+impl State {
+    /// Whether it is of the same file as another one, which has so many objects.
+    fn is_of(&self, other: &State, objects: u64) -> bool {
+        self.file == other.file && self.made <= objects
+    }
 }
 
 /// A dump that is loaded into a segment.
@@ -96,13 +104,13 @@ impl<'a> Loading<'a> {
             mended: 0,
             places: Vec::new(),
         };
-        let begun = member.transact(|tx| begin(tx, &segment, &fresh))?;
+        let begun = member.transact(|tx| begin(tx, &segment, (&fresh, dump.objects)))?;
         let Some((state_at, state, made)) = begun else {
             let what = format!("{name} has objects or roots already");
             let todo = "load into a new segment, or remove this one first: `thorp rm SEGMENT`";
             return Err(Failure::new(what, todo));
         };
-        if state.file != fresh.file || state.made > dump.objects {
+        if !state.is_of(&fresh, dump.objects) {
             let what = format!("{name} was begun to be loaded from another file");
             let todo = "go on with that one, or remove the segment first: `thorp rm SEGMENT`";
             return Err(Failure::new(what, todo));
@@ -293,20 +301,13 @@ impl<'a> Loading<'a> {
 type Begun = (Ref<State>, State, Vec<Reference>);
 
 /// The state of a load that was interrupted, or a new one. None: somebody else's objects are there.
-fn begin(tx: &mut Transaction, segment: &Segment, fresh: &State) -> Result<Option<Begun>, Error> {
+fn begin(
+    tx: &mut Transaction,
+    segment: &Segment,
+    (fresh, objects): (&State, u64),
+) -> Result<Option<Begun>, Error> {
     if let Some(at) = tx.root(segment, UNFINISHED)? {
-        let at: Ref<State> = Ref::new(at);
-        let state = tx.get(&at)?;
-        let mut made = Vec::new();
-        for places in &state.places {
-            made.extend(tx.get(places)?);
-        }
-        // Whoever may write in the segment may have changed it.
-        if made.len() as u64 != state.made || state.mended > state.made {
-            let words = format!("the state of the load of {} is damaged", segment.name());
-            return Err(Error::aborted(words));
-        }
-        return Ok(Some((at, state, made)));
+        return go_on(tx, segment, at, (fresh, objects)).map(Some);
     }
     let mut is_empty = tx.roots(segment)?.is_empty();
     tx.scan_references(segment, |_| {
@@ -320,6 +321,54 @@ fn begin(tx: &mut Transaction, segment: &Segment, fresh: &State) -> Result<Optio
     tx.set_root(segment, UNFINISHED, Some(at.reference()))?;
     Ok(Some((at, fresh.clone(), Vec::new())))
 }
+
+/// A load that was interrupted. Whoever may write in the segment may have written its state: what it names has to be of
+/// the segment, so that a load changes no object that is elsewhere.
+fn go_on(
+    tx: &mut Transaction,
+    segment: &Segment,
+    at: Reference,
+    (fresh, objects): (&State, u64),
+) -> Result<Begun, Error> {
+    let damaged = || {
+        let name = segment.name();
+        Error::aborted(format!("the state of the load of {name} is damaged"))
+    };
+    let is_own = |at: &Reference| {
+        let page = at.object.page;
+        let is_here = at.home == segment.home() && page.segment == segment.id();
+        is_here && page.page > PageNo(0) && page.page.is_of_objects() && at.offset == 0
+    };
+    if !is_own(&at) || tx.size(&at)? > STATE_BYTES_MAX {
+        return Err(damaged());
+    }
+    let at: Ref<State> = Ref::new(at);
+    let state = tx.get(&at)?;
+    if !state.is_of(fresh, objects) {
+        // The caller says whose it is.
+        return Ok((at, state, Vec::new()));
+    }
+    let mut made = Vec::new();
+    let mut seen = HashSet::from([at.reference()]);
+    for places in &state.places {
+        let list = places.reference();
+        if !is_own(&list) || !seen.insert(list) || tx.size(&list)? > STATE_BYTES_MAX {
+            return Err(damaged());
+        }
+        made.extend(tx.get(places)?);
+        if made.len() as u64 > state.made {
+            break;
+        }
+    }
+    let are_own = made.iter().all(|made| is_own(made) && seen.insert(*made));
+    if made.len() as u64 != state.made || state.mended > state.made || !are_own {
+        return Err(damaged());
+    }
+    Ok((at, state, made))
+}
+
+/// Bytes of a state, and of a list of places in it. A load writes far smaller ones.
+const STATE_BYTES_MAX: u64 = 4 << 20;
 
 /// Objects for one transaction.
 #[derive(Default)]

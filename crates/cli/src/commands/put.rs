@@ -7,7 +7,7 @@ use crate::names;
 use crate::stream::Input;
 use clap::Args;
 use std::path::PathBuf;
-use thorp_client::{Member, Reference};
+use thorp_client::{Error, Member, Reference, Segment};
 
 /// What `thorp put` is told.
 #[derive(Args, Debug)]
@@ -48,46 +48,70 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let bytes = input.bytes()?;
     let member = options.via.join()?;
     let put = put(&member, options, bytes, &mut input);
-    let reference = put.map_err(|failure| input.failure().unwrap_or(failure))?;
-    let name = member.format(&reference)?;
+    let name = put.map_err(|failure| input.failure().unwrap_or(failure))?;
     match options.json {
         true => say_json(&serde_json::json!({"object": name, "bytes": bytes})),
         false => say(&name),
     }
 }
 
+/// The name of the object. It is asked for before the commit: what fails then has changed nothing.
 fn put(
     member: &Member,
     options: &Options,
     bytes: u64,
     input: &mut Input,
-) -> Result<Reference, Failure> {
+) -> Result<String, Failure> {
     let session = options.via.session_for(bytes, member);
     if options.url.contains('#') {
         let reference = member.parse(&options.url)?;
+        let name = member.format(&reference)?;
         member.transact_with(session, |tx| tx.write_from(&reference, input))?;
-        return Ok(reference);
+        return Ok(name);
     }
     let segment = member.open_or_create(&options.url)?;
-    let reference = member.transact_with(session, |tx| {
+    let name = member.transact_with(session, |tx| {
         if let Some(name) = &options.root
             && let Some(there) = tx.root(&segment, name)?
         {
-            tx.write_from(&there, input)?;
-            return Ok(there);
+            let object = member.format(&there)?;
+            check_own(&segment, name, (&there, &object))?;
+            // The root of a removed object gets a new one.
+            if tx.exists(&there)? {
+                tx.write_from(&there, input)?;
+                return Ok(object);
+            }
         }
         let made = tx.create_from(&segment, input)?;
         if let Some(name) = &options.root {
             tx.set_root(&segment, name, Some(made))?;
         }
-        Ok(made)
+        member.format(&made)
     })?;
-    Ok(reference)
+    Ok(name)
+}
+
+/// Whoever may write in a segment may name any object as a root of it, also one that only this user may write.
+fn check_own(
+    segment: &Segment,
+    root: &str,
+    (reference, object): (&Reference, &str),
+) -> Result<(), Error> {
+    let is_own = reference.home == segment.home()
+        && reference.object.page.segment == segment.id()
+        && reference.offset == 0;
+    match is_own {
+        true => Ok(()),
+        false => Err(Error::aborted(format!(
+            "root {root:?} names {object}, which is no object of the segment: to replace that one, name it"
+        ))),
+    }
 }
 
 const HELP: &str = "\
 Stores a file (or standard input) as an object and prints its reference. The segment is made if
-there is none. A large value passes through: --timeout then ends only what makes no progress.
+there is none. A large value passes through: --timeout then ends only what makes no progress. It
+travels again if others change the same root meanwhile.
 
 Examples:
   thorp put thorp://dev/notes --text hello

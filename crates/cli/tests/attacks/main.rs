@@ -10,6 +10,8 @@ mod audit;
 #[path = "../common/mod.rs"]
 mod common;
 mod histories;
+mod numbers_and_removals;
+mod roots_and_loads;
 mod scene;
 mod sites;
 mod tables;
