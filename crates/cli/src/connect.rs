@@ -1,6 +1,7 @@
 //! Joining a village for one command.
 
 use crate::failure::Failure;
+use crate::stream::LARGE_BYTES;
 use clap::Args;
 use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -20,7 +21,8 @@ pub(crate) struct Via {
     /// The context that says both, in place of the current one [env: THORP_CONTEXT]
     #[arg(long, value_name = "NAME", global = true)]
     pub(crate) context: Option<String>,
-    /// How long the command may take, in seconds; of one that goes on for long (watch, ifc, bench), how long each answer may
+    /// How long the command may take, in seconds; of one that goes on for long (watch, ifc, dump, load, bench, large
+    /// values), how long each answer may
     #[arg(long, value_name = "SECONDS", default_value_t = 10, global = true)]
     pub(crate) timeout: u64,
     /// Write a line for each page that is used, for `thorp plan replay`; several commands may write to one file
@@ -42,7 +44,7 @@ impl Via {
     /// The session for a value of so many bytes. A large one may take as long as it makes progress.
     pub(crate) fn session_for(&self, bytes: u64, member: &Member) -> Session {
         let timeout = self.patience();
-        match bytes <= PROMPT_BYTES_MAX {
+        match bytes <= LARGE_BYTES {
             true => member.session(),
             false => Session::new()
                 .fetch_timeout(timeout)
@@ -140,9 +142,6 @@ impl Waiting {
 
 /// Nobody wants to read of shorter waits.
 const TOLD_AFTER: Duration = Duration::from_secs(1);
-
-/// Bytes of a value for which the whole command has one deadline.
-const PROMPT_BYTES_MAX: u64 = 1 << 20;
 
 const CACHE_BYTES: usize = 32 << 20;
 /// A year: the clock does not reach for ever.

@@ -1,6 +1,21 @@
-//! Names on the command line: a malformed one is found before a command joins.
+//! Names on the command line: a malformed one is found before a command joins. And names of what a command has found.
 
-use thorp_client::{Error, check_object_name, check_prefix, check_segment_name};
+use thorp_client::{
+    Error, ErrorKind, Member, Reference, check_object_name, check_prefix, check_segment_name,
+};
+
+/// What people call the object that a root names. None: its segment is not there any more, or this node may not read
+/// it.
+pub(crate) fn of_root(member: &Member, reference: &Reference) -> Result<Option<String>, Error> {
+    match member.format(reference) {
+        Ok(name) => Ok(Some(name)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// What is shown in place of such a name.
+pub(crate) const NO_SEGMENT: &str = "an object of a segment that is not there";
 
 /// `thorp://HOME/path`.
 pub(crate) fn segment(text: &str) -> Result<String, String> {

@@ -71,7 +71,7 @@ impl Input {
 /// All that comes out of something that can be read once.
 fn copied(from: &mut impl Read) -> io::Result<Kind> {
     let mut head = Vec::new();
-    if from.take(IN_MEMORY_BYTES_MAX).read_to_end(&mut head)? < IN_MEMORY_BYTES_MAX as usize {
+    if from.take(LARGE_BYTES).read_to_end(&mut head)? < LARGE_BYTES as usize {
         return Ok(Kind::Memory(Cursor::new(head)));
     }
     let mut file = tempfile::tempfile()?;
@@ -157,5 +157,6 @@ impl Write for Output {
     }
 }
 
-/// Bytes of standard input that are kept in memory.
-const IN_MEMORY_BYTES_MAX: u64 = 1 << 20;
+/// A value of more bytes passes through. One of fewer is in the memory of its command, and has to come in time as a
+/// whole.
+pub(crate) const LARGE_BYTES: u64 = 1 << 20;

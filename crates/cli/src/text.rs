@@ -1,5 +1,6 @@
 //! Text for people: tables, sizes, times, and writing that does not panic when nobody reads.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +9,7 @@ use std::time::Duration;
 /// Prints a line of results. A reader that has gone (`thorp ls | head`) ends the command in silence.
 pub(crate) fn line(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    let written = writeln!(out, "{text}").and_then(|()| out.flush());
+    let written = writeln!(out, "{}", harmless(text)).and_then(|()| out.flush());
     if let Err(error) = &written
         && error.kind() == io::ErrorKind::BrokenPipe
     {
@@ -19,19 +20,45 @@ pub(crate) fn line(text: &str) -> io::Result<()> {
 
 /// Prints what went wrong.
 pub(crate) fn error(text: &str) -> io::Result<()> {
-    writeln!(io::stderr().lock(), "thorp: {text}")
+    writeln!(io::stderr().lock(), "thorp: {}", harmless(text))
+}
+
+/// A text without what commands a terminal. Names and messages come from others.
+fn harmless(text: &str) -> Cow<'_, str> {
+    let is_bad = |c: char| c.is_control() && c != '\n' && c != '\t';
+    match text.contains(is_bad) {
+        true => Cow::Owned(text.replace(is_bad, "?")),
+        false => Cow::Borrowed(text),
+    }
+}
+
+/// A name of somebody else's as it stands within a line.
+pub(crate) fn name(text: &str) -> String {
+    text.replace(char::is_control, "?")
+}
+
+/// A document, in which no character commands a terminal. Only within texts are there any.
+pub(crate) fn json(document: &str) -> String {
+    let mut safe = String::with_capacity(document.len());
+    for c in document.chars() {
+        match c {
+            '\u{7f}'..='\u{9f}' => safe.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => safe.push(c),
+        }
+    }
+    safe
 }
 
 /// Prints what went wrong, for a program.
 pub(crate) fn error_document(document: &serde_json::Value) -> io::Result<()> {
-    writeln!(io::stderr().lock(), "{document:#}")
+    writeln!(io::stderr().lock(), "{}", json(&format!("{document:#}")))
 }
 
 /// Prints what is worth knowing beside the results: to a person.
 pub(crate) fn note(text: &str) -> io::Result<()> {
     match is_quiet() {
         true => Ok(()),
-        false => writeln!(io::stderr().lock(), "{text}"),
+        false => writeln!(io::stderr().lock(), "{}", harmless(text)),
     }
 }
 
@@ -124,7 +151,7 @@ impl Table {
     /// would make up lines, or command the terminal.
     pub(crate) fn row(&mut self, mut cells: Vec<String>) {
         for cell in &mut cells {
-            *cell = cell.replace(char::is_control, "?");
+            *cell = name(cell);
         }
         self.rows.push(cells);
     }

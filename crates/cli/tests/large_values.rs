@@ -18,6 +18,8 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 use tempfile::TempDir;
+use thorp_client::{JoinConfig, Member};
+use thorp_model::Table;
 use thorp_testing::{HomeNode, Link, Village, eventually, finish};
 
 /// The most memory that a process has had, in KiB. None if it has ended.
@@ -139,7 +141,7 @@ struct Narrow {
     dir: TempDir,
     identity: PathBuf,
     link: Link,
-    _home: HomeNode,
+    home: HomeNode,
     _village: Village,
 }
 
@@ -153,7 +155,7 @@ impl Narrow {
             dir: tempfile::tempdir().unwrap(),
             identity: village.member("anna"),
             link,
-            _home: home,
+            home,
             _village: village,
         }
     }
@@ -171,6 +173,83 @@ impl Narrow {
             .env("THORP_IDENTITY", &self.identity);
         command
     }
+
+    /// Runs a command, and does something when a part of the value has passed. Gives its exit code and its errors.
+    fn disturbed(&self, arguments: &[&str], what: impl FnOnce()) -> (Option<i32>, String) {
+        let before = self.link.carried();
+        let mut command = self.command(arguments);
+        let command = command.stdout(Stdio::null()).stderr(Stdio::piped());
+        let command = command.spawn().unwrap();
+        eventually("a part has passed", || {
+            let carried = self.link.carried();
+            (carried.up - before.up).max(carried.down - before.down) > 3_000_000
+        });
+        what();
+        let output = command.wait_with_output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        (output.status.code(), said)
+    }
+
+    fn member(&self) -> Member {
+        let config = JoinConfig::new(self.home.address()).identity(&self.identity);
+        Member::join(config).unwrap()
+    }
+}
+
+/// What is said if a part was written.
+const DISCARD: &str = "discard them, and try again";
+
+#[test]
+fn a_home_that_becomes_full_refuses_the_rest() {
+    let narrow = Narrow::new();
+    let from = narrow.path("from");
+    write_noise(Path::new(&from), 5);
+    let put = ["put", "thorp://alps/films", &from, "--root", "film"];
+    let (code, said) = narrow.disturbed(&put, || narrow.home.set_space(false));
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("free some room"), "{said}");
+    // What came of it is forgotten.
+    eventually("the pieces go", || narrow.home.records(Table::Staged) == 0);
+    narrow.home.set_space(true);
+    let said = finish(narrow.command(&put));
+    assert_eq!(said.code, 0, "{}", said.err);
+}
+
+#[test]
+fn a_value_passes_although_the_connection_breaks() {
+    let narrow = Narrow::new();
+    let (from, to) = (narrow.path("from"), narrow.path("to"));
+    write_noise(Path::new(&from), 5);
+    let put = ["put", "thorp://alps/films", &from, "--root", "film"];
+    let breaks = || {
+        narrow.link.cut();
+        narrow.link.mend();
+    };
+    let (code, said) = narrow.disturbed(&put, breaks);
+    assert_eq!(code, Some(0), "{said}");
+    let get = ["get", "thorp://alps/films", "--root", "film"];
+    let (code, said) = narrow.disturbed(&get, breaks);
+    assert_eq!(code, Some(0), "{said}");
+    run(&mut narrow.command(&get), File::create(&to).unwrap());
+    assert_same(Path::new(&from), Path::new(&to));
+}
+
+#[test]
+fn a_value_that_is_replaced_while_it_is_read_is_a_conflict() {
+    let narrow = Narrow::new();
+    let from = narrow.path("from");
+    write_noise(Path::new(&from), 5);
+    let put = ["put", "thorp://alps/films", &from, "--root", "film"];
+    let said = finish(narrow.command(&put));
+    assert_eq!(said.code, 0, "{}", said.err);
+    let anna = narrow.member();
+    let films = anna.open("thorp://alps/films").unwrap();
+    let film = films.root("film").unwrap().unwrap();
+    let get = ["get", "thorp://alps/films", "--root", "film"];
+    let replace = || anna.transact(|tx| tx.write(&film, "other")).unwrap();
+    let (code, said) = narrow.disturbed(&get, replace);
+    assert_eq!(code, Some(6), "{said}");
+    assert!(said.contains(DISCARD), "{said}");
 }
 
 #[test]
@@ -213,23 +292,10 @@ fn a_value_that_makes_no_progress_is_given_up() {
     assert_eq!(said.code, 0, "{}", said.err);
 
     let get = ["get", "thorp://alps/films", "--root", "film"];
-    for (arguments, told) in [
-        (&put[..], "try again"),
-        (&get[..], "discard them, and try again"),
-    ] {
-        let (link, before) = (&narrow.link, narrow.link.carried());
-        let mut command = narrow.command(arguments);
-        let command = command.stdout(Stdio::null()).stderr(Stdio::piped());
-        let command = command.spawn().unwrap();
-        eventually("a part has passed", || {
-            let carried = link.carried();
-            (carried.up - before.up).max(carried.down - before.down) > 3_000_000
-        });
-        link.fall_silent();
-        let output = command.wait_with_output().unwrap();
-        link.mend();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(4), "{said}");
+    for (arguments, told) in [(&put[..], "try again"), (&get[..], DISCARD)] {
+        let (code, said) = narrow.disturbed(arguments, || narrow.link.fall_silent());
+        narrow.link.mend();
+        assert_eq!(code, Some(4), "{said}");
         assert!(said.contains(told), "{said}");
     }
     // The value is as it was.

@@ -9,10 +9,12 @@ use crate::failure::Failure;
 use crate::names;
 use crate::progress::Progress;
 use clap::Args;
+use rustix::fs::OFlags;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, Read as _, Seek as _, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use thorp_client::{Error, ErrorKind, Member, Segment, Transaction};
+use thorp_client::{Error, Member, Segment, Transaction};
 
 /// What `thorp dump` is told.
 #[derive(Args, Debug)]
@@ -56,6 +58,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
                 .write(true)
                 .create(true)
                 .truncate(false)
+                // What it holds may be for nobody else, and it follows no link that somebody has put there.
+                .mode(0o600)
+                .custom_flags(OFlags::NOFOLLOW.bits() as i32)
                 .open(&part);
             let file = file.map_err(|error| Failure::file(&part, &error))?;
             let objects = dump(&member, &segment, &file, &part)?;
@@ -149,11 +154,10 @@ fn write(
     for (name, reference) in tx.roots(segment)? {
         let target = match ids.get(&reference) {
             Some(id) if reference.offset == 0 => Target::Id(id),
-            _ => match segment.member().format(&reference) {
-                Ok(name) => Target::Name(name),
+            _ => match names::of_root(segment.member(), &reference)? {
+                Some(name) => Target::Name(name),
                 // What it names is gone, with its segment.
-                Err(error) if error.kind() == ErrorKind::NotFound => continue,
-                Err(error) => return Err(error),
+                None => continue,
             },
         };
         line(&Line::Root(name, target))?;

@@ -4,10 +4,10 @@ use super::say_json;
 use crate::connect::Via;
 use crate::failure::{Code, Failure};
 use crate::names;
-use crate::stream::Output;
+use crate::stream::{LARGE_BYTES, Output};
 use clap::Args;
 use std::io::{self, Write};
-use thorp_client::{Member, Reference, Session};
+use thorp_client::{ATTEMPTS_MAX, Member, Reference, Session};
 
 /// What `thorp get` is told.
 #[derive(Args, Debug)]
@@ -52,7 +52,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         ));
     }
     let session = options.via.session_for(bytes, &member);
-    if bytes > AT_ONCE_BYTES_MAX && !options.json {
+    if bytes > LARGE_BYTES && !options.json {
         return pass(&member, session, &reference, bytes);
     }
     let value = member.transact_with(session, |tx| Ok(tx.read(&reference)?.to_vec()))?;
@@ -72,12 +72,19 @@ fn pass(
     bytes: u64,
 ) -> Result<(), Failure> {
     let mut out = Output::of(bytes);
-    let mut tx = member.begin(session);
-    let passed = tx.read_into(reference, &mut out);
-    if let Some(error) = out.failed() {
-        return stopped(&error);
-    }
-    let passed = passed.and_then(|_| tx.commit());
+    let mut attempts = ATTEMPTS_MAX;
+    let passed = loop {
+        attempts -= 1;
+        let mut tx = member.begin(session);
+        let passed = tx.read_into(reference, &mut out);
+        if let Some(error) = out.failed() {
+            return stopped(&error);
+        }
+        match passed.and_then(|_| tx.commit()) {
+            Err(error) if error.is_retryable() && out.written() == 0 && attempts > 0 => {}
+            passed => break passed,
+        }
+    };
     passed.map_err(|error| {
         let failure = Failure::from(error);
         match out.written() {
@@ -100,9 +107,6 @@ fn stopped(error: &io::Error) -> Result<(), Failure> {
 
 /// Bytes of a value that is put into a document.
 const JSON_BYTES_MAX: u64 = 64 << 20;
-
-/// Bytes of a value that is read as a whole before it is written.
-const AT_ONCE_BYTES_MAX: u64 = 1 << 20;
 
 /// Bytes that are no text are given in digits: a document has nothing else.
 fn as_json(name: &str, bytes: &[u8]) -> serde_json::Value {

@@ -126,7 +126,9 @@ fn print(member: &Member, name: &str, contents: &Contents) -> Result<(), Failure
         text::count(contents.pages.len() as u64, "page")
     ))?;
     for (root, reference) in &contents.roots {
-        say(&format!("root {root} = {}", member.format(reference)?))?;
+        let object = names::of_root(member, reference)?;
+        let object = object.as_deref().unwrap_or(names::NO_SEGMENT);
+        say(&format!("root {} = {object}", text::name(root)))?;
     }
     if contents.objects.is_empty() {
         return Ok(());
@@ -142,7 +144,7 @@ fn as_json(member: &Member, name: &str, contents: &Contents) -> Result<serde_jso
     let (objects, bytes) = contents.totals();
     let mut roots = serde_json::Map::new();
     for (root, reference) in &contents.roots {
-        roots.insert(root.clone(), member.format(reference)?.into());
+        roots.insert(root.clone(), names::of_root(member, reference)?.into());
     }
     let mut each = Vec::new();
     for (reference, len) in &contents.objects {

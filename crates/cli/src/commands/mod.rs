@@ -48,5 +48,5 @@ pub(crate) fn say(line: &str) -> Result<(), Failure> {
 pub(crate) fn say_json(value: &impl serde::Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value)
         .map_err(|error| Failure::new(format!("it cannot be told as JSON: {error}"), ""))?;
-    say(&text)
+    say(&text::json(&text))
 }

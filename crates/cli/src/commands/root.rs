@@ -83,7 +83,7 @@ fn list(member: &Member, segment: &str, json: bool) -> Result<(), Failure> {
     let roots = member.open(segment)?.roots()?;
     let mut named = Vec::new();
     for (name, reference) in &roots {
-        named.push((name, member.format(reference)?));
+        named.push((name, names::of_root(member, reference)?));
     }
     if json {
         let each = named
@@ -93,7 +93,8 @@ fn list(member: &Member, segment: &str, json: bool) -> Result<(), Failure> {
     }
     let mut table = Table::new(&[("root", Side::Left), ("object", Side::Left)]);
     for (name, object) in named {
-        table.row(vec![name.clone(), object]);
+        let object = object.as_deref().unwrap_or(names::NO_SEGMENT);
+        table.row(vec![name.clone(), object.to_owned()]);
     }
     say(&table.render())
 }
