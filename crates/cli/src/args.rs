@@ -3,8 +3,8 @@
 #[cfg(feature = "planner")]
 use crate::commands::plan;
 use crate::commands::{
-    audit, ca, check, completions, confirm, context, dev, doubt, dump, get, group, home, ifc,
-    inspect, invite, join, load, ls, put, rights, rm, root, salvage, site, status, watch,
+    audit, ca, check, completions, confirm, context, cp, dev, doubt, dump, get, group, home, ifc,
+    inspect, invite, join, load, ls, mv, put, rights, rm, root, salvage, site, status, watch,
 };
 use crate::demo;
 use clap::{Parser, Subcommand};
@@ -59,6 +59,10 @@ pub(crate) enum Command {
     Put(put::Options),
     /// Print an object's bytes
     Get(get::Options),
+    /// Copy an object, also to another home
+    Cp(cp::Options),
+    /// Move an object, also to another home
+    Mv(mv::Options),
     /// Show and change the named roots of a segment
     Root(root::Options),
     /// Write a segment into a file

@@ -16,6 +16,7 @@ mod names;
 #[cfg(feature = "planted-bugs")]
 mod planted;
 mod progress;
+mod range;
 mod stream;
 mod text;
 
@@ -92,6 +93,8 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Doubt(options) => commands::doubt::run(&options),
         Command::Put(options) => commands::put::run(&options),
         Command::Get(options) => commands::get::run(&options),
+        Command::Cp(options) => commands::cp::run(&options),
+        Command::Mv(options) => commands::mv::run(&options),
         Command::Watch(options) => commands::watch::run(&options),
         Command::Status(options) => commands::status::run(&options),
         Command::Ifc(options) => commands::ifc::run(&options),

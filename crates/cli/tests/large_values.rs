@@ -97,7 +97,7 @@ fn no_process_needs_memory_for_a_whole_value() {
     };
     let (from, to) = (dir.path().join("from"), dir.path().join("to"));
     let nodes = [village.home.process.id(), village.site.id()];
-    let mut peaks: Vec<[u64; 4]> = Vec::new();
+    let mut peaks: Vec<[u64; 6]> = Vec::new();
     for mib in sizes() {
         write_noise(&from, mib);
         nodes.into_iter().for_each(forget_peak);
@@ -105,15 +105,29 @@ fn no_process_needs_memory_for_a_whole_value() {
         let put = ["put", "thorp://alps/films", &file, "--root", "film"];
         let put = run(&mut command(&put), File::create(&to).unwrap());
         let get = ["get", "thorp://alps/films", "--root", "film"];
-        let get = run(&mut command(&get), File::create(&to).unwrap());
-        let [home, site] = nodes.map(|node| peak(node).unwrap());
-        println!("{mib} MiB: put {put}, get {get}, home {home}, site {site} KiB at most");
+        let got = run(&mut command(&get), File::create(&to).unwrap());
         assert_same(&from, &to);
-        peaks.push([put, get, home, site]);
+        let moved = ["thorp://alps/moved", "--as-root", "film"];
+        let mv = [&["mv"], &get[1..], &moved[..]].concat();
+        let mv = run(&mut command(&mv), File::create(&to).unwrap());
+        let range = [
+            "get",
+            "thorp://alps/moved",
+            "--root",
+            "film",
+            "--range",
+            "0-",
+        ];
+        let range = run(&mut command(&range), File::create(&to).unwrap());
+        assert_same(&from, &to);
+        let [home, site] = nodes.map(|node| peak(node).unwrap());
+        println!("{mib} MiB: put {put}, get {got}, mv {mv}, get --range {range} KiB at most");
+        println!("{mib} MiB: home {home}, site {site} KiB at most");
+        peaks.push([put, got, mv, range, home, site]);
     }
     let said = finish(command(&[
         "get",
-        "thorp://alps/films",
+        "thorp://alps/moved",
         "--root",
         "film",
         "--json",
