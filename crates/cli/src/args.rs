@@ -4,7 +4,8 @@
 use crate::commands::plan;
 use crate::commands::{
     audit, ca, check, completions, confirm, context, cp, dev, doubt, dump, get, group, home, ifc,
-    inspect, invite, join, load, ls, mv, put, rights, rm, root, salvage, site, status, watch,
+    inspect, invite, join, load, ls, mv, put, rights, rm, root, salvage, shell, site, status,
+    watch,
 };
 use crate::demo;
 use clap::{Parser, Subcommand};
@@ -80,6 +81,8 @@ pub(crate) enum Command {
     Plan(plan::Options),
     /// Run a village on this machine, show what it is for, and check it
     Demo(demo::Options),
+    /// Run commands in a village, one a line
+    Shell(shell::Options),
     /// Print what a shell needs to complete commands and flags
     Completions(completions::Options),
     /// Write manual pages
@@ -87,6 +90,9 @@ pub(crate) enum Command {
     /// A member of the demo, told by lines on standard input what to do
     #[command(hide = true)]
     DemoMember(demo::member::Options),
+    /// A line of `thorp shell`
+    #[command(hide = true)]
+    ShellLine(shell::Line),
 }
 
 const EXIT_CODES: &str = "\

@@ -30,6 +30,7 @@ pub(crate) mod rights;
 pub(crate) mod rm;
 pub(crate) mod root;
 pub(crate) mod salvage;
+pub(crate) mod shell;
 pub(crate) mod signals;
 pub(crate) mod site;
 mod source;

@@ -23,5 +23,5 @@ another reference. What referred to the old one finds that it is gone, and so do
 References in its bytes still lead to what they led to.
 
 Examples:
-  thorp mv 'thorp://dev/notes#1.0.2' thorp://dev/archive
+  thorp mv 'thorp://dev/notes#2.0.1' thorp://dev/archive
   thorp mv thorp://dev/notes --root greeting thorp://dev/archive --as-root greeting";
