@@ -260,7 +260,7 @@ fn a_person_at_a_terminal_goes_on_after_failures() {
     terminal.sees("thorp://dev/notes> ");
     // The line before the last one, changed.
     terminal.types("\x1b[A\x1b[A again\r");
-    terminal.sees("cannot be used with");
+    terminal.sees("\nthorp://dev/notes/again#1.0.1");
     terminal.sees("thorp://dev/notes> ");
     // A line that is dropped.
     terminal.types("rm .\x03");
@@ -278,6 +278,10 @@ fn a_person_at_a_terminal_goes_on_after_failures() {
     terminal.sees("thorp://dev/notes> ");
     terminal.types("get --root typed\r");
     terminal.sees("by hand");
+    terminal.sees("thorp://dev/notes> ");
+    // Half a line stays there: the prompt goes to the next one.
+    terminal.types("get --root typed --range 0-1\r");
+    terminal.sees("\nby    ");
     terminal.sees("thorp://dev/notes> ");
     terminal.types("cd\r");
     terminal.sees("thorp> ");

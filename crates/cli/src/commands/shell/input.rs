@@ -5,7 +5,7 @@ use rustyline::Editor;
 use rustyline::config::Config;
 use rustyline::error::ReadlineError;
 use rustyline::history::MemHistory;
-use std::io::{self, BufRead as _, IsTerminal as _};
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::Path;
 
 pub(super) struct Input {
@@ -48,6 +48,8 @@ impl Input {
             let read = read.map_err(|error| Failure::file(Path::new("standard input"), &error))?;
             return Ok((read > 0).then_some(line));
         };
+        go_to_new_line(editor)
+            .map_err(|error| Failure::file(Path::new("standard output"), &error))?;
         loop {
             match editor.readline(prompt) {
                 Ok(line) => return Ok(Some(line)),
@@ -58,6 +60,17 @@ impl Input {
             }
         }
     }
+}
+
+/// The prompt takes a line of its own. An object's bytes may have left half a line there: as many spaces as the terminal
+/// has columns end such a line, and stay within a line that was empty.
+fn go_to_new_line(editor: &mut Editor<(), MemHistory>) -> io::Result<()> {
+    let Some((columns, _)) = editor.dimensions() else {
+        return Ok(());
+    };
+    let mut out = io::stdout().lock();
+    write!(out, "{:1$}\r", "", usize::from(columns))?;
+    out.flush()
 }
 
 fn editor() -> Result<Editor<(), MemHistory>, ReadlineError> {

@@ -5,6 +5,7 @@ use crate::connect::Via;
 use crate::failure::Failure;
 use crate::names;
 use clap::{ArgMatches, Args, Command};
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
 /// A command in a shell. People do not call it.
@@ -96,27 +97,23 @@ impl Line {
         let command = names.iter().fold(command, |command, name| {
             command.mut_subcommand(name, |sub| self.with_defaults(sub))
         });
-        let command =
-            self.with_default(command, "timeout", self.timeout.as_deref().map(OsStr::new));
-        let command = self.with_default(command, "record_trace", self.record_trace.as_deref());
-        let place = last_name(&command).map(ToOwned::to_owned);
-        match (place, &self.place) {
-            (Some(id), Some(place)) => {
-                self.with_default(command, &id, Some(OsStr::new(place.as_str())))
-            }
-            _ => command,
-        }
-    }
-
-    fn with_default(&self, command: Command, id: &str, value: Option<&OsStr>) -> Command {
-        let has = command.get_arguments().any(|arg| arg.get_id() == id);
-        match value.filter(|_| has) {
+        let place = self.place.as_deref().zip(last_name(&command));
+        let defaults = [
+            place.map(|(place, id)| (id.to_owned(), place.into())),
+            self.timeout
+                .as_ref()
+                .map(|timeout| ("timeout".into(), timeout.into())),
+            self.record_trace
+                .as_ref()
+                .map(|file| ("record_trace".into(), file.clone())),
+        ];
+        let defaults: BTreeMap<String, OsString> = defaults.into_iter().flatten().collect();
+        // The order of arguments stays.
+        command.mut_args(|arg| match defaults.get(arg.get_id().as_str()) {
             // A process has one line, so what is leaked is little.
-            Some(value) => command.mut_arg(id.to_owned(), |arg| {
-                arg.required(false).default_value(&*value.to_owned().leak())
-            }),
-            None => command,
-        }
+            Some(value) => arg.required(false).default_value(&*value.clone().leak()),
+            None => arg,
+        })
     }
 }
 
