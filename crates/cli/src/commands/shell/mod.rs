@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn words_are_split_as_a_shell_does() {
-        let words = |line| words_of(line).map_err(|failure| failure.to_string());
+        let words = |line: &str| words_of(line).map_err(|failure| failure.to_string());
         let same = |line: &str, wanted: &[&str]| {
             let wanted: Vec<String> = wanted.iter().map(|word| (*word).to_owned()).collect();
             assert_eq!(words(line), Ok(wanted), "{line}");
