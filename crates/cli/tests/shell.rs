@@ -37,6 +37,7 @@ fn a_script_runs_commands_at_a_place() {
         put --text \"it's a note\"
         get '#2.0.1'
         get --root greeting --range 0-4
+        get --range 0-1 -- #1.0.1
         root ls
         cd ../plans
         put . --text plan
@@ -52,7 +53,7 @@ fn a_script_runs_commands_at_a_place() {
     assert_eq!((said.code, said.err.as_str()), (0, ""), "{}", said.out);
     for told in [
         "thorp://dev/notes#1.0.1\nthorp://dev/notes\nhello  there",
-        "thorp://dev/notes#2.0.1\nit's a notehello",
+        "thorp://dev/notes#2.0.1\nit's a notehellohe",
         "greeting  thorp://dev/notes#1.0.1",
         "thorp://dev/plans#1.0.1\nthorp://dev/plans/drafts/first#1.0.1\nthorp://dev/archive#1.0.1\n",
         "thorp://dev/plans/drafts/first",

@@ -1,7 +1,7 @@
 //! `thorp shell`: a prompt that runs the other commands in one village.
 //!
 //! Each line is a process of its own, a [`Line`]: it ends by Ctrl-C without ending the shell, and its exit code is that
-//! of the command.
+//! of the command (record 0022).
 
 mod input;
 mod line;
