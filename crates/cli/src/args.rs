@@ -3,9 +3,9 @@
 #[cfg(feature = "planner")]
 use crate::commands::plan;
 use crate::commands::{
-    audit, bench, ca, check, completions, confirm, context, dev, doctor, doubt, dump, get, group,
-    home, ifc, inspect, invite, join, load, ls, put, rights, rm, root, salvage, site, status, top,
-    watch,
+    audit, bench, ca, check, completions, confirm, context, cp, dev, doctor, doubt, dump, get,
+    group, home, ifc, inspect, invite, join, load, ls, mv, put, rights, rm, root, salvage, shell,
+    site, status, top, watch,
 };
 use crate::demo;
 use clap::{Parser, Subcommand};
@@ -60,6 +60,10 @@ pub(crate) enum Command {
     Put(put::Options),
     /// Print an object's bytes
     Get(get::Options),
+    /// Copy an object, also to another home
+    Cp(cp::Options),
+    /// Move an object, also to another home
+    Mv(mv::Options),
     /// Show and change the named roots of a segment
     Root(root::Options),
     /// Write a segment into a file
@@ -83,6 +87,8 @@ pub(crate) enum Command {
     Plan(plan::Options),
     /// Run a village on this machine, show what it is for, and check it
     Demo(demo::Options),
+    /// Run commands in a village, one a line
+    Shell(shell::Options),
     /// Print what a shell needs to complete commands and flags
     Completions(completions::Options),
     /// Write manual pages
@@ -90,6 +96,9 @@ pub(crate) enum Command {
     /// A member of the demo, told by lines on standard input what to do
     #[command(hide = true)]
     DemoMember(demo::member::Options),
+    /// A line of `thorp shell`
+    #[command(hide = true)]
+    ShellLine(shell::Line),
 }
 
 const EXIT_CODES: &str = "\

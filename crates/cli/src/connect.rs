@@ -4,10 +4,11 @@ use crate::failure::Failure;
 use crate::stream::LARGE_BYTES;
 use clap::Args;
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
-use thorp_client::{Given, JoinConfig, LEAVE_TIMEOUT, Member, Session, Whereabouts};
+use thorp_client::{Contexts, Given, JoinConfig, LEAVE_TIMEOUT, Member, Session, Whereabouts};
 
 /// Where to join, and as whom. A flag goes before a variable, and a variable goes before the current context.
 #[derive(Args, Clone, Debug)]
@@ -110,12 +111,49 @@ impl Via {
         by_flag || is_set("THORP_VIA") || is_set("THORP_CONTEXT")
     }
 
+    /// Where other processes join that are started from here, whatever becomes of the current context.
+    pub(crate) fn pinned(&self) -> Result<Pinned, Failure> {
+        let found = Whereabouts::find(self.given())?;
+        let context = match &self.context {
+            Some(name) => Some(name.clone()),
+            None => Contexts::of_user()
+                .ok()
+                .and_then(|all| all.current().ok().flatten()),
+        };
+        Ok(Pinned {
+            found,
+            context,
+            is_chosen: self.context.is_some(),
+        })
+    }
+
     /// What the flags say.
     pub(crate) fn given(&self) -> Given {
         Given {
             via: self.via.clone(),
             identity: self.identity.clone(),
             context: self.context.clone(),
+        }
+    }
+}
+
+/// Where to join, and as whom, for processes that are started from here.
+pub(crate) struct Pinned {
+    found: Whereabouts,
+    context: Option<String>,
+    is_chosen: bool,
+}
+
+impl Pinned {
+    /// Flags of the process still go before that.
+    pub(crate) fn pass_on(&self, command: &mut Command) {
+        command.env("THORP_VIA", self.found.via.join(","));
+        command.env("THORP_IDENTITY", &self.found.identity);
+        let is_set = std::env::var_os("THORP_CONTEXT").is_some_and(|name| !name.is_empty());
+        if let Some(name) = &self.context
+            && (self.is_chosen || !is_set)
+        {
+            command.env("THORP_CONTEXT", name);
         }
     }
 }

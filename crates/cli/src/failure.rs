@@ -1,8 +1,8 @@
 //! What a command says when it cannot do what was asked: one line what happened, one line what to do.
 
+use crate::text;
 use std::fmt;
 use std::path::Path;
-use std::process::ExitCode;
 use thorp_client::{ContextError, Error, ErrorKind, JoinError};
 
 /// A failure to be told to a person, and the exit code that tells it to a script.
@@ -93,9 +93,26 @@ impl Failure {
         })
     }
 
-    /// For the end of the process.
-    pub(crate) fn code(&self) -> ExitCode {
-        ExitCode::from(self.code as u8)
+    /// The exit code.
+    pub(crate) fn code(&self) -> Code {
+        self.code
+    }
+
+    /// A failure of which everything has been told but the exit code.
+    pub(crate) fn told(code: Code) -> Self {
+        Failure::new("", "").with(code)
+    }
+
+    /// Tells it on standard error, as a document or in lines.
+    pub(crate) fn tell(&self, json: bool) {
+        if self.what.is_empty() {
+            return;
+        }
+        // Nothing is left to do if even that cannot be written.
+        let _ = match json {
+            true => text::error_document(&self.as_json()),
+            false => text::error(&self.to_string()),
+        };
     }
 }
 
@@ -129,6 +146,24 @@ impl Code {
             Code::WentBack => "went_back",
         }
     }
+
+    /// That with which a process of this program has ended. It has no others, but if it panics.
+    pub(crate) fn of_process(code: i32) -> Self {
+        let is_it = |known: &Code| *known as i32 == code;
+        Code::ALL.into_iter().find(is_it).unwrap_or(Code::Failed)
+    }
+
+    const ALL: [Code; 9] = [
+        Code::Failed,
+        Code::Usage,
+        Code::Wrong,
+        Code::Unreachable,
+        Code::NotThere,
+        Code::Refused,
+        Code::OutcomeUnknown,
+        Code::NoRight,
+        Code::WentBack,
+    ];
 
     fn of(kind: ErrorKind) -> Self {
         match kind {
@@ -296,18 +331,7 @@ mod tests {
             let (word, _) = rest.split_once("` | ")?;
             Some((code.parse().ok()?, word))
         });
-        let codes = [
-            Code::Failed,
-            Code::Usage,
-            Code::Wrong,
-            Code::Unreachable,
-            Code::NotThere,
-            Code::Refused,
-            Code::OutcomeUnknown,
-            Code::NoRight,
-            Code::WentBack,
-        ];
-        let codes = codes.map(|code| (code as u8, code.word()));
+        let codes = Code::ALL.map(|code| (code as u8, code.word()));
         assert_eq!(rows.collect::<Vec<_>>(), codes);
     }
 }

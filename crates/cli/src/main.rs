@@ -16,11 +16,13 @@ mod names;
 #[cfg(feature = "planted-bugs")]
 mod planted;
 mod progress;
+mod range;
 mod stream;
 mod text;
 
 use args::{Cli, Command};
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches, Parser};
+use commands::shell::Line;
 use failure::{Code, Failure};
 use std::process::ExitCode;
 
@@ -32,15 +34,11 @@ fn main() -> ExitCode {
     planted::from_environment();
     let json = wants_json();
     text::be_quiet(json);
-    match parsed(json).and_then(run) {
+    match parsed(Cli::try_parse(), json).and_then(|command| run(command, json)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            // Nothing is left to do if even that cannot be written.
-            let _ = match json {
-                true => text::error_document(&failure.as_json()),
-                false => text::error(&failure.to_string()),
-            };
-            failure.code()
+            failure.tell(json);
+            ExitCode::from(failure.code() as u8)
         }
     }
 }
@@ -52,8 +50,8 @@ fn wants_json() -> bool {
 }
 
 /// The command. Help, and what is wrong where nobody wants a document, is printed as clap does.
-fn parsed(json: bool) -> Result<Command, Failure> {
-    match Cli::try_parse() {
+fn parsed(parsed: Result<Cli, clap::Error>, json: bool) -> Result<Command, Failure> {
+    match parsed {
         Ok(cli) => Ok(cli.command),
         Err(error) if json && error.use_stderr() => {
             let words = error.to_string();
@@ -68,7 +66,17 @@ fn parsed(json: bool) -> Result<Command, Failure> {
     }
 }
 
-fn run(command: Command) -> Result<(), Failure> {
+/// A line of a shell is parsed by the same definition.
+fn run_line(line: &Line, json: bool) -> Result<(), Failure> {
+    let matches = line.parse(Cli::command());
+    if let Ok(matches) = &matches {
+        line.check_input(matches)?;
+    }
+    let cli = matches.and_then(|matches| Cli::from_arg_matches(&matches));
+    run(parsed(cli, json)?, json)
+}
+
+fn run(command: Command, json: bool) -> Result<(), Failure> {
     match command {
         Command::Dev(options) => commands::dev::run(&options),
         Command::Context(command) => commands::context::run(&command),
@@ -92,6 +100,8 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Doubt(options) => commands::doubt::run(&options),
         Command::Put(options) => commands::put::run(&options),
         Command::Get(options) => commands::get::run(&options),
+        Command::Cp(options) => commands::cp::run(&options),
+        Command::Mv(options) => commands::mv::run(&options),
         Command::Watch(options) => commands::watch::run(&options),
         Command::Top(options) => commands::top::run(&options),
         Command::Doctor(options) => commands::doctor::run(&options),
@@ -103,6 +113,8 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Completions(options) => commands::completions::run(&options, Cli::command()),
         Command::Man(options) => commands::completions::write_man(&options, Cli::command()),
         Command::Demo(options) => demo::run(&options),
+        Command::Shell(options) => commands::shell::run(&options),
+        Command::ShellLine(line) => run_line(&line, json),
         Command::DemoMember(options) => demo::member::run(&options),
     }
 }

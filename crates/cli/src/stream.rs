@@ -5,6 +5,7 @@ use crate::progress::Progress;
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use tempfile::SpooledTempFile;
 
 /// What a value is made of. It can be read again.
 pub(crate) struct Input {
@@ -107,6 +108,85 @@ impl Seek for Input {
             self.bytes = at;
         }
         Ok(at)
+    }
+}
+
+/// A value on its way from one object to another: in memory while it is small, then in a file that has no name and ends
+/// with this process.
+pub(crate) struct Spool {
+    bytes: u64,
+    kept: SpooledTempFile,
+    progress: Progress,
+    failed: Option<io::Error>,
+}
+
+impl Spool {
+    /// For a value of about so many bytes.
+    pub(crate) fn of(bytes: u64) -> Self {
+        Spool {
+            bytes,
+            kept: tempfile::spooled_tempfile(LARGE_BYTES as usize),
+            progress: Progress::of("bytes"),
+            failed: None,
+        }
+    }
+
+    /// How many bytes were expected.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Forgets what it has.
+    pub(crate) fn clear(&mut self) -> io::Result<()> {
+        let cleared = self.kept.set_len(0).and_then(|()| self.kept.rewind());
+        self.noted(cleared)
+    }
+
+    /// Why it could not be kept, if that is so.
+    pub(crate) fn failure(&mut self) -> Option<Failure> {
+        let error = self.failed.take()?;
+        let dir = std::env::temp_dir();
+        let what = format!("a temporary file in {}: {error}", dir.display());
+        Some(Failure::new(
+            what,
+            "let TMPDIR name a directory with enough space",
+        ))
+    }
+
+    fn noted<T>(&mut self, done: io::Result<T>) -> io::Result<T> {
+        if let Err(error) = &done {
+            self.failed = Some(error.kind().into());
+        }
+        done
+    }
+}
+
+impl Write for Spool {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.kept.write(bytes);
+        self.noted(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.kept.flush();
+        self.noted(flushed)
+    }
+}
+
+impl Read for Spool {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.kept.read(into);
+        let count = self.noted(read)?;
+        let at = self.kept.stream_position()?;
+        self.progress.tell(at, self.bytes);
+        Ok(count)
+    }
+}
+
+impl Seek for Spool {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let at = self.kept.seek(to);
+        self.noted(at)
     }
 }
 

@@ -17,8 +17,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use thorp_testing::{Process, Said, eventually, finish};
 
-/// What these print is for a shell and for `man`: they refuse the flag.
-const WITHOUT: [&str; 2] = ["completions", "man"];
+/// What these print is for a shell and for `man`, or is that of other commands: they refuse the flag.
+const WITHOUT: [&str; 3] = ["completions", "man", "shell"];
 /// Schemas of no command: that of all failures, and that of all answers of `thorp plan`.
 const OF_SEVERAL: [&str; 2] = ["error", "plan-answer"];
 /// Maps whose keys are names that users give.

@@ -136,6 +136,41 @@ fn no_process_needs_memory_for_a_whole_value() {
     }
 }
 
+/// What a home keeps of several large values says nothing of the commands.
+#[test]
+fn no_command_needs_memory_for_a_value_that_it_moves() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = common::thorp().home(dir.path());
+    let (from, to) = (dir.path().join("from"), dir.path().join("to"));
+    let peak_of = |arguments: &[&str]| {
+        let out = File::create(&to).unwrap();
+        run(&mut home.command(arguments), out)
+    };
+    let mut peaks: Vec<[u64; 2]> = Vec::new();
+    for mib in [20, 120] {
+        write_noise(&from, mib);
+        let file = from.display().to_string();
+        peak_of(&["put", "thorp://alps/films", &file, "--root", "film"]);
+        let film = ["thorp://alps/films", "--root", "film"];
+        let moved = ["thorp://alps/moved", "--as-root", "film"];
+        let mv = peak_of(&[&["mv"], &film[..], &moved[..]].concat());
+        let get = ["get", "thorp://alps/moved", "--root", "film"];
+        let get = peak_of(&[&get[..], &["--range", "0-"]].concat());
+        println!("{mib} MiB: mv {mv}, get --range {get} KiB at most");
+        assert_same(&from, &to);
+        peaks.push([mv, get]);
+    }
+    let [few, many] = peaks[..] else {
+        panic!("two sizes are compared");
+    };
+    for (few, many) in few.into_iter().zip(many) {
+        assert!(
+            many < few + ALLOWED_KIB,
+            "{many} KiB, with 20 MiB {few} KiB"
+        );
+    }
+}
+
 /// A home behind a link that takes 1.5 MB a second, and a command that joins there.
 struct Narrow {
     dir: TempDir,

@@ -1,13 +1,16 @@
 //! `thorp get`: an object's bytes.
 
 use super::say_json;
+use super::source::{Source, no_root};
 use crate::connect::Via;
-use crate::failure::{Code, Failure};
+use crate::failure::Failure;
 use crate::names;
+use crate::range::ByteRange;
 use crate::stream::{LARGE_BYTES, Output};
 use clap::Args;
 use std::io::{self, Write};
-use thorp_client::{ATTEMPTS_MAX, Member, Reference, Session};
+use std::ops::Range;
+use thorp_client::{ATTEMPTS_MAX, Error, Member, Reference, Session, Transaction};
 
 /// What `thorp get` is told.
 #[derive(Args, Debug)]
@@ -19,6 +22,9 @@ pub(crate) struct Options {
     /// The segment's root of this name
     #[arg(long, value_name = "NAME")]
     root: Option<String>,
+    /// Only these bytes: 0-99 the first hundred, 100- all after these, -100 the last hundred
+    #[arg(long, value_name = "FROM-TO", allow_hyphen_values = true)]
+    range: Option<ByteRange>,
     /// Print JSON, with the bytes as text or in hexadecimal digits
     #[arg(long)]
     json: bool,
@@ -28,39 +34,114 @@ pub(crate) struct Options {
 
 /// Of a value that is not large, nothing is written unless all of it was read.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    if options.root.is_none() && !options.url.contains('#') {
-        let todo = "name an object in it (#PAGE.SLOT.GENERATION), or a root with --root NAME";
-        let what = format!("{} is a segment", options.url);
-        return Err(Failure::new(what, todo).with(Code::Usage));
-    }
+    let root = options.root.as_deref();
+    Source::check(&options.url, root)?;
     let member = options.via.join()?;
-    let reference = match &options.root {
-        None => member.parse(&options.url)?,
-        Some(name) => {
-            let root = member.open(&options.url)?.root(name)?;
-            root.ok_or_else(|| no_root(&options.url, name))?
-        }
-    };
-    let bytes = member.transact(|tx| tx.size(&reference))?;
-    if options.json && bytes > JSON_BYTES_MAX {
-        let what = format!(
-            "{bytes} bytes are too much for a document, which has {JSON_BYTES_MAX} at most"
-        );
-        return Err(Failure::new(
-            what,
-            "leave out --json: the bytes are written as they are",
-        ));
+    let source = Source::find(&member, &options.url, root)?;
+    let reference = member.transact(|tx| source.reference(tx))?;
+    let reference = reference.ok_or_else(|| no_root(&options.url, root.unwrap_or_default()))?;
+    let size = member.transact(|tx| tx.size(&reference))?;
+    if let Some(range) = options.range {
+        return get_range(&member, options, &reference, (range, size));
     }
-    let session = options.via.session_for(bytes, &member);
-    if bytes > LARGE_BYTES && !options.json {
-        return pass(&member, session, &reference, bytes);
+    if options.json {
+        check_document(size)?;
+    }
+    let session = options.via.session_for(size, &member);
+    if size > LARGE_BYTES && !options.json {
+        let read = |tx: &mut Transaction, out: &mut Output| tx.read_into(&reference, out).map(drop);
+        return pass(&member, session, size, read);
     }
     let value = member.transact_with(session, |tx| Ok(tx.read(&reference)?.to_vec()))?;
-    if options.json {
-        return say_json(&as_json(&member.format(&reference)?, &value));
+    match options.json {
+        true => say_json(&as_json(&member.format(&reference)?, &value, None)),
+        false => write_all(&value),
     }
-    let mut out = Output::of(bytes);
-    let written = out.write_all(&value).and_then(|()| out.flush());
+}
+
+/// The size is what the object had just before. The transaction that reads looks again.
+fn get_range(
+    member: &Member,
+    options: &Options,
+    reference: &Reference,
+    (wanted, size): (ByteRange, u64),
+) -> Result<(), Failure> {
+    let name = member.format(reference)?;
+    let beyond = |size: u64| {
+        let what = format!("the range begins beyond the end of {name}, which has {size} bytes");
+        Failure::new(what, "give a range that begins before that")
+    };
+    let bytes = |size: u64| wanted.within(size.saturating_sub(reference.offset));
+    let Range { start, end } = bytes(size).ok_or_else(|| beyond(size))?;
+    let count = end - start;
+    if options.json {
+        check_document(count)?;
+    }
+    let session = options.via.session_for(count, member);
+    // What has become shorter meanwhile ends the transaction with the new size.
+    let mut shorter = None;
+    let mut range = |tx: &mut Transaction| {
+        let size = tx.size(reference)?;
+        shorter = bytes(size).is_none().then_some(size);
+        bytes(size).ok_or_else(|| Error::aborted("the range begins beyond the end"))
+    };
+    let got = if count > LARGE_BYTES && !options.json {
+        pass(member, session, count, |tx, out| {
+            let range = range(tx)?;
+            pass_range(tx, reference, range, out)
+        })
+    } else {
+        let read = member.transact_with(session, |tx| {
+            let Range { start, end } = range(tx)?;
+            Ok((
+                start,
+                tx.read_at(reference, start, length(end - start))?,
+                tx.size(reference)?,
+            ))
+        });
+        read.map_err(Failure::from)
+            .and_then(|(from, value, size)| match options.json {
+                true => say_json(&as_json(&name, &value, Some((from, size)))),
+                false => write_all(&value),
+            })
+    };
+    got.map_err(|failure| shorter.map_or(failure, beyond))
+}
+
+/// Writes a part of a value in pieces: more of it is never in memory.
+fn pass_range(
+    tx: &mut Transaction,
+    reference: &Reference,
+    mut range: Range<u64>,
+    out: &mut Output,
+) -> Result<(), Error> {
+    while !range.is_empty() {
+        let piece = (range.end - range.start).min(LARGE_BYTES);
+        let bytes = tx.read_at(reference, range.start, length(piece))?;
+        out.write_all(&bytes).map_err(Error::aborted_by)?;
+        range.start += piece;
+    }
+    Ok(())
+}
+
+/// Bytes of a piece, which are few.
+fn length(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX)
+}
+
+fn check_document(bytes: u64) -> Result<(), Failure> {
+    if bytes <= JSON_BYTES_MAX {
+        return Ok(());
+    }
+    let what =
+        format!("{bytes} bytes are too much for a document, which has {JSON_BYTES_MAX} at most");
+    let todo = "leave out --json: the bytes are written as they are";
+    Err(Failure::new(what, todo).or("or get a part of them with --range"))
+}
+
+fn write_all(value: &[u8]) -> Result<(), Failure> {
+    let mut out = Output::of(value.len() as u64);
+    let written = out.write_all(value).and_then(|()| out.flush());
     written.or_else(|error| stopped(&error))
 }
 
@@ -68,19 +149,19 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 fn pass(
     member: &Member,
     session: Session,
-    reference: &Reference,
     bytes: u64,
+    mut read: impl FnMut(&mut Transaction, &mut Output) -> Result<(), Error>,
 ) -> Result<(), Failure> {
     let mut out = Output::of(bytes);
     let mut attempts = ATTEMPTS_MAX;
     let passed = loop {
         attempts -= 1;
         let mut tx = member.begin(session);
-        let passed = tx.read_into(reference, &mut out);
+        let passed = read(&mut tx, &mut out);
         if let Some(error) = out.failed() {
             return stopped(&error);
         }
-        match passed.and_then(|_| tx.commit()) {
+        match passed.and_then(|()| tx.commit()) {
             Err(error) if error.is_retryable() && out.written() == 0 && attempts > 0 => {}
             passed => break passed,
         }
@@ -108,8 +189,9 @@ fn stopped(error: &io::Error) -> Result<(), Failure> {
 /// Bytes of a value that is put into a document.
 const JSON_BYTES_MAX: u64 = 64 << 20;
 
-/// Bytes that are no text are given in digits: a document has nothing else.
-fn as_json(name: &str, bytes: &[u8]) -> serde_json::Value {
+/// Bytes that are no text are given in digits: a document has nothing else. Of a part it also says where the part
+/// begins, and how many bytes the object has.
+fn as_json(name: &str, bytes: &[u8], part: Option<(u64, u64)>) -> serde_json::Value {
     let text = std::str::from_utf8(bytes).ok();
     let digits = || {
         bytes
@@ -120,20 +202,19 @@ fn as_json(name: &str, bytes: &[u8]) -> serde_json::Value {
     serde_json::json!({
         "object": name,
         "bytes": bytes.len(),
+        "range": part.map(|(from, size)| serde_json::json!({"from": from, "size": size})),
         "text": text,
         "hex": text.is_none().then(digits),
     })
 }
 
-fn no_root(segment: &str, name: &str) -> Failure {
-    let todo = format!("`thorp inspect {segment}` tells which there are");
-    Failure::new(format!("{segment} has no root {name}"), todo).with(Code::NotThere)
-}
-
 const HELP: &str = "\
 Writes an object's bytes to standard output, as they are. A value above 1 MiB is written while it
 comes: --timeout then ends only what makes no progress. If that fails, a part has been written.
+Of a range that ends beyond the value, the bytes that are there are written.
 
 Examples:
   thorp get 'thorp://dev/notes#1.0.1'
-  thorp get thorp://dev/notes --root greeting > greeting.txt";
+  thorp get thorp://dev/notes --root greeting > greeting.txt
+  thorp get thorp://dev/notes --root greeting --range 0-99
+  thorp get thorp://dev/notes --root greeting --range -4";

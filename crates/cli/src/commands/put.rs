@@ -1,5 +1,6 @@
 //! `thorp put`: bytes become an object.
 
+use super::source::check_own;
 use super::{say, say_json};
 use crate::connect::Via;
 use crate::failure::{Code, Failure};
@@ -7,7 +8,7 @@ use crate::names;
 use crate::stream::Input;
 use clap::Args;
 use std::path::PathBuf;
-use thorp_client::{Error, Member, Reference, Segment};
+use thorp_client::Member;
 
 /// What `thorp put` is told.
 #[derive(Args, Debug)]
@@ -75,7 +76,7 @@ fn put(
             && let Some(there) = tx.root(&segment, name)?
         {
             let object = member.format(&there)?;
-            check_own(&segment, name, (&there, &object))?;
+            check_own(&segment, name, &there)?;
             // The root of a removed object gets a new one.
             if tx.exists(&there)? {
                 tx.write_from(&there, input)?;
@@ -89,23 +90,6 @@ fn put(
         member.format(&made)
     })?;
     Ok(name)
-}
-
-/// Whoever may write in a segment may name any object as a root of it, also one that only this user may write.
-fn check_own(
-    segment: &Segment,
-    root: &str,
-    (reference, object): (&Reference, &str),
-) -> Result<(), Error> {
-    let is_own = reference.home == segment.home()
-        && reference.object.page.segment == segment.id()
-        && reference.offset == 0;
-    match is_own {
-        true => Ok(()),
-        false => Err(Error::aborted(format!(
-            "root {root:?} names {object}, which is no object of the segment: to replace that one, name it"
-        ))),
-    }
 }
 
 const HELP: &str = "\

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use thorp_testing::{Intruder, Process, finish};
 
 /// What is done before the examples of a command, whose name begins so. `$STOPPED` is the directory of a stopped home.
-const BEFORE: [(&str, &str); 30] = [
+const BEFORE: [(&str, &str); 36] = [
     ("context add", ANNA),
     ("context rm", ANNA),
     (
@@ -43,7 +43,19 @@ const BEFORE: [(&str, &str); 30] = [
         "thorp put thorp://dev/a --text a; thorp put thorp://dev/b --text b",
     ),
     ("get", HELLO),
+    ("cp", HELLO),
+    (
+        "cp",
+        "thorp put thorp://dev/plans --text plan; thorp get 'thorp://dev/plans#1.0.1'",
+    ),
+    ("mv", HELLO),
+    (
+        "mv",
+        "thorp put thorp://dev/notes --text a; thorp get 'thorp://dev/notes#2.0.1'",
+    ),
     ("root", HELLO),
+    ("shell", HELLO),
+    ("shell", "printf 'ls\nget --root greeting\n' > script"),
     ("dump", HELLO),
     (
         "load",
