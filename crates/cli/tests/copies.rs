@@ -243,7 +243,7 @@ fn what_cannot_be_copied_is_said() {
     let notes = "thorp://dev/notes";
     let hello = put(user, notes, "hello");
     for (call, code, words) in [
-        (&["cp", notes, "thorp://dev/a"][..], 2, "is a segment"),
+        (&["cp", notes, "thorp://dev/a"][..], 2, "names a segment"),
         (
             &["cp", &hello, "--root", "r", notes],
             2,
