@@ -83,7 +83,11 @@ fn who_says_nothing_of_where_is_told_how() {
         2,
         "no identity was given",
     );
-    assert_refused(&thorp().run(&["get", "thorp://alps/a"]), 2, "names a segment");
+    assert_refused(
+        &thorp().run(&["get", "thorp://alps/a"]),
+        2,
+        "names a segment",
+    );
     assert_refused(&thorp().run(&["site"]), 2, "no home was named");
 }
 
