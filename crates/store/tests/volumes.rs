@@ -6,6 +6,7 @@
 
 mod common;
 // The crate of tests stands above this one, so its file is built once more.
+#[allow(unreachable_pub, reason = "it is public in its own crate")]
 #[path = "../../testkit/src/skipped.rs"]
 mod skipped;
 
