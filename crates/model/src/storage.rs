@@ -100,12 +100,14 @@ impl Op {
 /// What a batch is for, from the first that a full store refuses to the last.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Purpose {
-    /// It brings something new: the log record of a commit, a staged value.
+    /// It brings something new: the log record of a commit, a staged value, a vote. It may be refused, because nobody was
+    /// told of it.
     NewData,
     /// It takes from the room that the home keeps back on a full store: a change of rights, a deletion, a registration, a
     /// record of the audit (rule R7).
     Kept,
-    /// The home's own work, installing pages for one, which frees space later.
+    /// The home's own work, installing pages for one, which frees space later. So are small records that a full store has
+    /// refused before, or that somebody has paid for: an extent, a registration, a refusal.
     Housekeeping,
     /// It only removes.
     Removal,

@@ -23,10 +23,10 @@
 //!
 //! All batches that have gathered become one *group*: one batch of the engine,
 //! appended to its journal and synced with `fdatasync` before it becomes
-//! visible to readers. The journal's size is set when it is made and synced
-//! with the directory, and `fdatasync` also writes what is needed to find
-//! newly written blocks, so nothing more is needed. Every group carries its
-//! number and the store's usage as its first record.
+//! visible to readers. Nothing more is needed: the journal's size is set when
+//! it is made, and synced with the directory. `fdatasync` also writes what is
+//! needed to find newly written blocks. Every group carries its number and the
+//! store's usage as its first record.
 //!
 //! The engine gives all changes of a batch one sequence number, so two changes
 //! of one key in one batch would be in no order. A group is therefore folded
@@ -45,20 +45,21 @@
 //!   dropped, which works if there is space again by then. It is whole or
 //!   absent, never a part.
 //! - If a background thread runs out of space while writing out a table, all
-//!   later commits are refused until the store is opened again. By
-//!   its source, a commit that the engine holds back at that moment, because too
-//!   many tables wait, would never return; it was not seen to happen.
+//!   later commits are refused until the store is opened again. The engine
+//!   may hold back a commit at that moment, because too many tables wait. By its
+//!   source, that commit would never return; it was not seen to happen.
 //!
 //! So an error of the engine while writing is always `Broken`, never `Full`. To
-//! make that rare, a group is refused as `Full` *before anything is written*
-//! when the volume has little space left (see [`Options::disk_reserve_bytes`])
-//! or the store would outgrow its limit (see [`Options::limit_bytes`]).
+//! make that rare, a group is refused as `Full` *before anything is written*.
+//! That happens when the volume has little space left (see
+//! [`Options::disk_reserve_bytes`]), or when the store would outgrow its limit
+//! (see [`Options::limit_bytes`]).
 //!
 //! # How a store keeps small on a small volume
 //!
-//! A group leaves alone on the volume what the engine may still write: the memory that waits to be written out, twice, and two
-//! compactions, each as large as the table that it rewrites (416 MiB at most). New data leaves alone a share for removals,
-//! too, and as much as the home has still to install in pages.
+//! A group leaves alone on the volume what the engine may still write. That is the memory that waits to be written out, twice,
+//! and two compactions. Each of these is as large as the table that it rewrites (416 MiB at most). New data leaves alone a
+//! share for removals, too, and as much as the home has still to install in pages.
 //!
 //! The engine gives room back by its own measures: a journal when it has 64 MB, a table with deleted records when enough new
 //! ones come. So the store does it before the volume is full:
@@ -75,14 +76,14 @@
 //! # What the engine does with a damaged journal, and what is done about it
 //!
 //! Opening, the engine cuts a journal off at the first entry that it cannot
-//! read and says nothing, even if acknowledged commits follow; and it refuses
-//! to open when the last batch is there but does not have the right checksum, even
+//! read. It says nothing, even if acknowledged commits follow. And it refuses
+//! to open when the last batch is there but does not have the right checksum,
 //! though a power failure in the middle of a write leaves just that. Therefore
 //! the journals are read before the engine sees them. What ends in a group
 //! that was never acknowledged is cut off there; what lacks an acknowledged
 //! group is refused, unchanged. `thorp-note` tells the two apart. It survives
-//! the end of the process; after a power failure it may be some seconds old, and
-//! then damage to the last groups is taken for a write that was cut short.
+//! the end of the process. After a power failure it may be some seconds old:
+//! damage to the last groups is then taken for a write that was cut short.
 //!
 //! Nor does the engine compare its manifests with the checksums it keeps for them: a flipped
 //! bit there made it give out overwritten values. They are compared before each opening.
@@ -90,20 +91,21 @@
 //! # Whether a start continues the newest history (rule R9)
 //!
 //! A store has a [`History`] beside its tables: its incarnation, the lives of its home with their ends, the key for
-//! receipts, and whether it is *closed*. A start without `thorp-note`, or in a directory whose `thorp-origin` is another
-//! file than before, has no proof. The store closes then, and stays closed until an operator says how it goes on
+//! receipts, and whether it is *closed*. A start without `thorp-note` has no proof. Neither has one in a directory whose
+//! `thorp-origin` is another file than before. The store closes then, and stays closed until an operator says how it goes on
 //! ([`Opening`]). What closed means is its home's matter: a store takes reads and commits all the same.
 //!
 //! # Settings
 //!
 //! - Values are not separated from keys. It would save rewriting pages in
-//!   compactions, but that part of the engine had errors lately that lost
+//!   compactions. But that part of the engine had errors lately that lost
 //!   values, and a page is read in one block either way.
 //! - One background thread: with more, the engine's first one spins while another
 //!   compacts, and lost inserts were reported for more than one.
-//! - A commit of two small records took 214 us where a bare append with `fdatasync`
-//!   took 187 us, a page read 4 to 12 us, and 160 MiB of memory were the most
-//!   (the example `cost`, on a small virtual machine with a busy neighbour).
+//! - A commit of two small records took 214 us, where a bare append with
+//!   `fdatasync` took 187 us. A page read took 4 to 12 us, and 160 MiB of memory
+//!   were the most (the example `cost`, on a small virtual machine with a busy
+//!   neighbour).
 //! - Memory: the cache, and 4 to 16 MiB for each of six tables (a few times
 //!   that while the background thread lags behind). Journals take up to about
 //!   200 MiB on disk beside the tables, or an eighth of a small volume.

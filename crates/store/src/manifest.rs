@@ -2,9 +2,9 @@
 //! writes these but does not look at them: a flipped bit in a manifest could
 //! make it give out overwritten values, intact by any other checksum.
 //!
-//! Each keyspace's directory has a file `current`, the number of the manifest
-//! in force (u64), its xxh3 (u128) and 0 for that kind of checksum, all
-//! little-endian, and the manifest `v` with that number.
+//! Each keyspace's directory has a file `current` and the manifest in force,
+//! `v` with its number. The file has three fields, all little-endian: that number
+//! (u64), the manifest's xxh3 (u128), and 0 for that kind of checksum.
 
 use std::fs;
 use std::io;

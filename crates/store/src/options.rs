@@ -18,15 +18,14 @@ pub struct Options {
     /// overwritten values for a while, and journals.
     ///
     /// What a commit brings must fit in the limit. Changes of rights, deletions and audit records may go beyond it by
-    /// one part in thirty-two (rule R7). All other growth may go beyond it by one part in
-    /// sixteen, because installing pages is what frees
-    /// space; and what makes the store no bigger is never refused by it.
+    /// one part in thirty-two (rule R7). All other growth may go beyond it by one part in sixteen, because installing
+    /// pages is what frees space. What makes the store no bigger is never refused by it.
     pub limit_bytes: Option<u64>,
     /// Memory for blocks read from disk, in bytes.
     pub cache_bytes: u64,
-    /// Space on the volume that commits leave alone, in bytes, so that the engine can finish its own work and never meets a
-    /// full disk, in addition to what that work may take just now: 3 MiB at least. `None`: an eighth of the volume, but
-    /// 64 MiB at most. 0: the volume is not asked, and the engine breaks when it is full.
+    /// Space on the volume that commits leave alone, in bytes, so that the engine never meets a full disk: 3 MiB at least.
+    /// What the engine's own work may take just now comes in addition. `None`: an eighth of the volume, but 64 MiB at most.
+    /// 0: the volume is not asked, and the engine breaks when it is full.
     pub disk_reserve_bytes: Option<u64>,
 }
 

@@ -6,22 +6,25 @@ use crate::options::Options;
 use crate::volume::{SHARE_MIN, Volume};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use thorp_model::{Batch, Lack, Purpose, SpaceBound};
-
-/// The purpose of a group: that of the batch which a full store refuses first.
-pub(crate) fn purpose_of<'a>(group: impl IntoIterator<Item = &'a Batch>) -> Purpose {
-    let purposes = group.into_iter().map(|batch| batch.purpose);
-    purposes.min().unwrap_or(Purpose::Removal)
-}
+use thorp_model::{Lack, Purpose, SpaceBound};
 
 /// What a group would do to the store.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Demand {
-    pub(crate) purpose: Purpose,
+pub(crate) struct Demand<'a> {
+    /// Of each of its batches. The group is refused if it would be refused for one of them.
+    pub(crate) purposes: &'a [Purpose],
     /// Bytes of the store's content after it.
     pub(crate) after: u64,
     /// Bytes that it brings: the engine writes them to a journal, and later to a table.
     pub(crate) brought: u64,
+}
+
+impl Demand<'_> {
+    /// The purpose of the batch that a store with a limit refuses first.
+    pub(crate) fn first_refused(&self) -> Purpose {
+        let first = self.purposes.iter().min();
+        first.copied().unwrap_or(Purpose::Removal)
+    }
 }
 
 /// What a store has, as its volume and its limit see it, in bytes.
@@ -75,7 +78,7 @@ impl Space {
     }
 
     /// Refuses a group that does not fit, with what is lacking.
-    pub(crate) fn ask(&self, demand: Demand, held: Held) -> Result<(), Lack> {
+    pub(crate) fn ask(&self, demand: Demand<'_>, held: Held) -> Result<(), Lack> {
         self.ask_limit(demand, held)?;
         self.ask_volume(demand, held)
     }
@@ -96,7 +99,10 @@ impl Space {
     }
 
     /// What a group of a purpose leaves alone on the volume, in bytes: what the engine needs to finish its own work, and the
-    /// share of what a full store refuses later.
+    /// share of what a full store refuses later. So it does not rise with the purpose.
+    ///
+    /// An idle engine is the exception. It frees nothing, so an installation would only use up the room of deletions:
+    /// housekeeping leaves as much alone there as ever.
     fn left_alone(&self, purpose: Purpose, volume: Volume, held: Held) -> u64 {
         if held.is_idle && matches!(purpose, Purpose::Kept | Purpose::Removal) {
             // Nothing but what is written now takes room, and it may be what frees some. Memory is written out when it fits.
@@ -116,11 +122,11 @@ impl Space {
         kept.saturating_add(engine)
     }
 
-    fn ask_limit(&self, demand: Demand, held: Held) -> Result<(), Lack> {
+    fn ask_limit(&self, demand: Demand<'_>, held: Held) -> Result<(), Lack> {
         let Some(limit) = self.limit() else {
             return Ok(());
         };
-        let allowed = allowed(demand.purpose, limit);
+        let allowed = allowed(demand.first_refused(), limit);
         if demand.after <= held.content || demand.after <= allowed {
             return Ok(());
         }
@@ -131,17 +137,20 @@ impl Space {
         })
     }
 
-    fn ask_volume(&self, demand: Demand, held: Held) -> Result<(), Lack> {
+    fn ask_volume(&self, demand: Demand<'_>, held: Held) -> Result<(), Lack> {
         // Without an answer the engine will find out itself.
         let Some(volume) = self.volume() else {
             return Ok(());
         };
-        let is_little = demand.brought <= LITTLE_BYTES && demand.purpose == Purpose::Housekeeping;
-        let left_alone = match is_little {
+        let left_alone = |purpose| match purpose == Purpose::Housekeeping {
+            true if demand.brought > LITTLE_BYTES => self.left_alone(purpose, volume, held),
             true if held.is_idle => LITTLE_LEFT,
             true => held.waiting.saturating_add(LITTLE_LEFT),
-            false => self.left_alone(demand.purpose, volume, held),
+            false => self.left_alone(purpose, volume, held),
         };
+        // Each is judged: on an idle engine housekeeping leaves more alone than a deletion.
+        let purposes = demand.purposes.iter().copied();
+        let left_alone = purposes.map(left_alone).max().unwrap_or_default();
         let written = demand.brought.saturating_mul(WRITTEN_TIMES);
         let needed = written.saturating_add(left_alone);
         if needed <= volume.free {
@@ -192,7 +201,7 @@ pub(crate) const HOUSEKEEPING_PART: u64 = 16;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thorp_model::Mark;
+    use thorp_model::SplitMix64;
 
     fn space(limit_bytes: Option<u64>, disk_reserve_bytes: Option<u64>) -> Space {
         let options = Options {
@@ -205,6 +214,13 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
+    const ALL: [Purpose; 4] = [
+        Purpose::NewData,
+        Purpose::Kept,
+        Purpose::Housekeeping,
+        Purpose::Removal,
+    ];
+
     fn held(content: u64) -> Held {
         Held {
             content,
@@ -214,7 +230,7 @@ mod tests {
 
     fn ask(space: &Space, purpose: Purpose, before: u64, after: u64) -> Result<(), Lack> {
         let demand = Demand {
-            purpose,
+            purposes: &[purpose],
             after,
             brought: 1,
         };
@@ -263,13 +279,7 @@ mod tests {
             merges: 20 * MIB,
             is_idle: false,
         };
-        let all = [
-            Purpose::NewData,
-            Purpose::Kept,
-            Purpose::Housekeeping,
-            Purpose::Removal,
-        ];
-        let left_alone = |space: Space| all.map(|purpose| space.left_alone(purpose, volume, held));
+        let left_alone = |space: Space| ALL.map(|purpose| space.left_alone(purpose, volume, held));
         // The share is 10 MiB, if nobody says otherwise.
         let quarters = [156, 126, 116, 106].map(|quarters| quarters * MIB / 4);
         assert_eq!(left_alone(space(None, None)), quarters);
@@ -299,7 +309,7 @@ mod tests {
         let free = space.volume().unwrap().free;
         let ask = |purpose, brought| {
             let demand = Demand {
-                purpose,
+                purposes: &[purpose],
                 after: 0,
                 brought,
             };
@@ -314,18 +324,89 @@ mod tests {
         assert!(!ask(Purpose::Kept, LITTLE_BYTES));
     }
 
-    #[test]
-    fn a_group_is_refused_as_the_first_of_its_batches_is() {
-        let batch = |purpose| Batch {
-            mark: Mark(1),
-            purpose,
-            ops: Vec::new(),
+    /// A store at random, and how it stands with its volume.
+    fn drawn(random: &mut SplitMix64) -> (Space, Volume, Held) {
+        let mut bytes = || random.bits() >> (random.bits() % 64);
+        let reserve = [None, Some(1), Some(bytes())];
+        let (size, free) = (bytes(), bytes());
+        let held = Held {
+            content: bytes(),
+            to_install: bytes(),
+            waiting: bytes(),
+            merges: bytes(),
+            is_idle: bytes() % 2 == 0,
         };
-        let [data, work, removal] =
-            [Purpose::NewData, Purpose::Housekeeping, Purpose::Removal].map(batch);
-        assert_eq!(purpose_of([&removal, &data, &work]), Purpose::NewData);
-        assert_eq!(purpose_of([&removal, &work]), Purpose::Housekeeping);
-        assert_eq!(purpose_of([&removal]), Purpose::Removal);
+        let reserve = reserve[bytes() as usize % reserve.len()];
+        (space(None, reserve), Volume { size, free }, held)
+    }
+
+    #[test]
+    fn what_is_left_alone_does_not_rise_with_the_purpose() {
+        let mut random = SplitMix64::new(8);
+        for _ in 0..10_000 {
+            let (space, volume, held) = drawn(&mut random);
+            let judged = ALL.map(|purpose| (purpose, space.left_alone(purpose, volume, held)));
+            // An idle engine does no housekeeping in the room of deletions.
+            let in_order =
+                |(purpose, _): &&(Purpose, u64)| !held.is_idle || *purpose != Purpose::Housekeeping;
+            let in_order: Vec<u64> = judged
+                .iter()
+                .filter(in_order)
+                .map(|(_, left)| *left)
+                .collect();
+            assert!(
+                in_order.is_sorted_by(|a, b| a >= b),
+                "{volume:?} {held:?}: {judged:?}"
+            );
+            let [new, _, housekeeping, removal] = judged.map(|(_, left)| left);
+            assert!(
+                new >= housekeeping && housekeeping >= removal,
+                "{held:?}: {judged:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_group_is_refused_if_one_of_its_batches_would_be() {
+        let room = space(None, None);
+        let free = room.volume().unwrap().free;
+        for is_idle in [false, true] {
+            let held = Held {
+                waiting: free / 5 * 2,
+                is_idle,
+                ..Held::default()
+            };
+            let fits = |purposes: &[Purpose]| {
+                let (after, brought) = (0, free / 12);
+                let demand = Demand {
+                    purposes,
+                    after,
+                    brought,
+                };
+                room.ask(demand, held).is_ok()
+            };
+            for (one, other) in ALL.iter().flat_map(|one| ALL.map(|other| (*one, other))) {
+                let each = fits(&[one]) && fits(&[other]);
+                assert_eq!(fits(&[one, other]), each, "{one:?} and {other:?}");
+            }
+            assert_eq!(fits(&[Purpose::Kept]), is_idle);
+        }
+        let limited = space(Some(1600), Some(0));
+        let fits = |purposes: &[Purpose]| {
+            let (after, brought) = (1690, 1);
+            let demand = Demand {
+                purposes,
+                after,
+                brought,
+            };
+            limited.ask(demand, held(1000)).is_ok()
+        };
+        assert!(fits(&[Purpose::Removal, Purpose::Housekeeping]));
+        assert!(!fits(&[
+            Purpose::Removal,
+            Purpose::Kept,
+            Purpose::Housekeeping
+        ]));
     }
 
     #[test]

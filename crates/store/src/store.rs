@@ -12,7 +12,7 @@ use crate::options::Options;
 use crate::origin::Origin;
 use crate::plan::Plan;
 use crate::slot::Slot;
-use crate::space::{Demand, Held, Space, purpose_of};
+use crate::space::{Demand, Held, Space};
 use crate::upkeep::Upkeep;
 use crate::usage::{self, Usage};
 use crate::volume::Volume;
@@ -34,6 +34,8 @@ use thorp_model::{
 pub struct Store {
     engine: Slot,
     writing: Mutex<Writing>,
+    /// What others see of it meanwhile.
+    shown: Mutex<Shown>,
     space: Space,
     upkeep: Upkeep,
     ballast: Ballast,
@@ -78,9 +80,12 @@ impl Store {
             engine: Slot::new(opened),
             writing: Mutex::new(Writing {
                 usage,
-                history: history.clone(),
                 note: None,
                 broken: None,
+            }),
+            shown: Mutex::new(Shown {
+                usage,
+                history: history.clone(),
             }),
             space,
             ballast,
@@ -109,7 +114,7 @@ impl Store {
 
     /// The history of the store.
     pub fn history(&self) -> History {
-        self.writing().history.clone()
+        self.shown().history.clone()
     }
 
     /// Goes on from the history of another store, from which it was copied as far as that could be read. It is closed.
@@ -161,8 +166,8 @@ impl Store {
         Ok(incarnation)
     }
 
-    /// Writes the history as a group of its own. With a new incarnation (and the highest clock of a history that was met)
-    /// also the numbers that are never given twice, so that they lie above all that the lost history gave.
+    /// Writes the history as a group of its own. With a new incarnation it also writes the numbers that are never given
+    /// twice: they lie above all that the lost history gave. `met_clock` is the highest clock of a history that was met.
     fn write_history(&self, history: History, met_clock: Option<u64>) -> Result<(), StorageError> {
         let raised = match met_clock {
             None => None,
@@ -173,7 +178,7 @@ impl Store {
         writing.ask_whole()?;
         let batches: Vec<Batch> = raised.into_iter().collect();
         let mut plan = Plan::of(&*self.engine.borrow()?, writing.usage, &batches)?;
-        if history.lives().last() != writing.history.lives().last() {
+        if history.lives().last() != self.history().lives().last() {
             // The new life counts its batches from 1.
             plan.after.mark = Mark::default();
         } else {
@@ -181,7 +186,7 @@ impl Store {
         }
         plan.history = Some(history.encode());
         self.write_group(&mut writing, &plan)?;
-        writing.history = history;
+        self.shown().history = history;
         Ok(())
     }
 
@@ -203,9 +208,9 @@ impl Store {
         &self.access
     }
 
-    /// What the store holds, as of the last commit.
+    /// What the store holds, as of the last commit. It waits for no commit, and for no compaction.
     pub fn usage(&self) -> Usage {
-        self.writing().usage
+        self.shown().usage
     }
 
     /// The most that the store may hold, in bytes, as in [`Options::limit_bytes`].
@@ -228,7 +233,7 @@ impl Store {
     pub fn ask_space(&self, bytes: u64) -> Result<(), Lack> {
         let held = self.held(self.usage());
         let demand = Demand {
-            purpose: Purpose::NewData,
+            purposes: &[Purpose::NewData],
             after: held.content.saturating_add(bytes),
             brought: bytes,
         };
@@ -262,8 +267,9 @@ impl Store {
         self.engine.borrow().is_ok_and(|engine| engine.is_idle())
     }
 
-    /// Gives the room of deleted and overwritten records back to the volume. Reads and commits go on meanwhile, but for
-    /// moments. Tells whether there was something to give back: room for commits may be there now.
+    /// Gives the room of deleted and overwritten records back to the volume. Reads go on meanwhile, but for moments. So do
+    /// commits, unless the engine is idle: then they wait until it is done. Tells whether there was something to give back:
+    /// room for commits may be there now.
     ///
     /// # Errors
     ///
@@ -290,7 +296,7 @@ impl Store {
     }
 
     /// Refuses a group that does not fit. Nothing is measured while there is plenty of room.
-    fn ask(&self, demand: Demand, held: Held) -> Result<(), Lack> {
+    fn ask(&self, demand: Demand<'_>, held: Held) -> Result<(), Lack> {
         let is_of_volume = |lack: &Lack| lack.of == SpaceBound::Volume;
         let asked = self.space.ask(demand, held);
         if !asked.as_ref().is_err_and(is_of_volume) {
@@ -301,7 +307,7 @@ impl Store {
         if !asked.as_ref().is_err_and(is_of_volume) {
             return asked;
         }
-        if demand.purpose > Purpose::NewData {
+        if demand.first_refused() > Purpose::NewData {
             self.ballast.give_up_on(self.space.volume());
         }
         self.space.ask(demand, self.without_written(held))
@@ -370,6 +376,12 @@ impl Store {
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Held for moments only.
+    fn shown(&self) -> MutexGuard<'_, Shown> {
+        // Nothing panics half-way through a change.
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn write_group(&self, writing: &mut Writing, plan: &Plan<'_>) -> Result<(), StorageError> {
         let engine = self.engine.borrow()?;
         // Until the engine says otherwise: it might panic.
@@ -380,6 +392,7 @@ impl Store {
         }
         writing.broken = None;
         writing.usage = plan.after;
+        self.shown().usage = plan.after;
         self.upkeep.count(&plan.traces);
         if let Some(note) = &writing.note {
             // The group is durable. Without the note it is only guarded less well.
@@ -447,8 +460,9 @@ impl Engine for Store {
         if plan.is_empty() {
             return Ok(());
         }
+        let purposes: Vec<Purpose> = group.iter().map(|batch| batch.purpose).collect();
         let demand = Demand {
-            purpose: purpose_of(group),
+            purposes: &purposes,
             after: plan.after.bytes(),
             brought: plan.traces.journaled,
         };
@@ -475,13 +489,19 @@ impl Engine for Store {
     }
 }
 
+/// What whoever writes knows. A compaction may hold it for long.
 struct Writing {
     usage: Usage,
-    history: History,
     /// None while the store is being opened.
     note: Option<Note>,
     /// Why no more is written.
     broken: Option<String>,
+}
+
+/// What the store shows of itself, as of the last group.
+struct Shown {
+    usage: Usage,
+    history: History,
 }
 
 impl Writing {
@@ -589,5 +609,28 @@ mod tests {
             store.get(Table::Pages, b"b").unwrap(),
             Some(b"2.0".to_vec())
         );
+    }
+
+    /// `thorp status` asks, and the loop of the home.
+    #[test]
+    fn what_it_shows_waits_for_no_compaction() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path(), Options::default()).unwrap();
+        store.commit(&[put(b"a", b"one")]).unwrap();
+        // So does whoever reclaims with an idle engine.
+        let compacting = store.writing();
+        let (send, seen) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let left = store.space_left(Purpose::NewData).0;
+                let closed = store.history().closed();
+                send.send((store.usage(), closed, left > 0)).unwrap();
+            });
+            let seen = seen.recv_timeout(std::time::Duration::from_secs(20));
+            drop(compacting);
+            let (usage, closed, has_space) = seen.expect("it waits");
+            assert_eq!(usage.table(Table::Pages).records, 1);
+            assert!(closed.is_none() && has_space);
+        });
     }
 }

@@ -102,9 +102,19 @@ impl Upkeep {
         volume: Volume,
         usage: &Usage,
     ) -> Result<bool, StorageError> {
+        let free = || Volume::of(&self.engine_dir).unwrap_or(volume).free;
+        self.compact_within(slot, usage, free)
+    }
+
+    /// The same on a volume of which so much is free.
+    fn compact_within(
+        &self,
+        slot: &Slot,
+        usage: &Usage,
+        free: impl Fn() -> u64,
+    ) -> Result<bool, StorageError> {
         let engine = slot.borrow()?;
         let mut some = false;
-        let free = || Volume::of(&self.engine_dir).unwrap_or(volume).free;
         for table in Table::ALL {
             let garbage = &self.garbage[record::place(table)];
             if garbage.load(Ordering::Relaxed) < worth(engine.bytes(table)) {
@@ -113,13 +123,18 @@ impl Upkeep {
             if free() <= engine.waiting() {
                 return Ok(some);
             }
+            let kept = usage.table(table).bytes;
+            let written = || engine.bytes(table).min(kept + kept / 8 + (64 << 10));
+            // What lingers may be free soon. If the table does not fit even then, memory is not written out for it: a volume
+            // that stays short would have that done every second.
+            if free().saturating_add(engine.beside_tables()) <= written() {
+                continue;
+            }
             engine.write_out().map_err(broken)?;
             // What other compactions write, or have read, would take room beside what this one writes.
             engine.wait_for_worker();
             engine.drop_old_files().map_err(broken)?;
-            let kept = usage.table(table).bytes;
-            let written = engine.bytes(table).min(kept + kept / 8 + (64 << 10));
-            if free() > written {
+            if free() > written() {
                 garbage.store(0, Ordering::Relaxed);
                 engine.compact(table).map_err(broken)?;
                 some = true;
@@ -234,7 +249,7 @@ mod tests {
     use crate::store::Store;
     use std::sync::atomic::AtomicBool;
     use std::thread;
-    use thorp_model::{Batch, Engine as _, Mark, Op, Purpose, Reader as _, Scan};
+    use thorp_model::{Batch, Engine as _, Mark, Op, Purpose, Reader as _, Scan, SplitMix64};
 
     const ROUNDS: u64 = 8;
 
@@ -354,5 +369,49 @@ mod tests {
             store.engine().drop_old_files().unwrap();
         }
         panic!("{} bytes linger", store.engine().beside_tables());
+    }
+
+    #[test]
+    fn memory_is_not_written_out_for_a_table_that_cannot_fit() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path(), Options::default()).unwrap();
+        let volume = Volume::of(dir.path()).unwrap();
+        let upkeep = Upkeep::new(store.engine_dir(), 1 << 20);
+        let fill = |rounds: std::ops::Range<u64>| {
+            rounds.for_each(|round| store.commit(&[random_pages(round)]).unwrap());
+        };
+        fill(0..20);
+        upkeep
+            .compact(store.slot(), volume, &store.usage())
+            .unwrap();
+        fill(20..22);
+        let mut traces = Traces::default();
+        traces.leave(Table::Pages, 1 << 20);
+        upkeep.count(&traces);
+        let engine = store.engine();
+        engine.wait_for_worker();
+        let (waits, table) = (engine.waiting(), engine.bytes(Table::Pages));
+        assert!(waits < table / 2, "{waits} wait, the table has {table}");
+        let compacted = |free: u64| upkeep.compact_within(store.slot(), &store.usage(), || free);
+        assert!(!compacted(table / 2).unwrap());
+        assert!(engine.waiting() >= waits, "it was written out");
+        assert!(compacted(3 * table).unwrap());
+        assert!(engine.waiting() < waits);
+    }
+
+    /// Pages that no engine makes smaller.
+    fn random_pages(round: u64) -> Batch {
+        let mut random = SplitMix64::new(round);
+        let mut bytes = || (0..3000).map(|_| random.bits() as u8).collect::<Vec<u8>>();
+        let op = |at: u64| Op::Put {
+            table: Table::Pages,
+            key: format!("{round}-{at}").into_bytes(),
+            value: bytes(),
+        };
+        Batch {
+            mark: Mark(round),
+            purpose: Purpose::Housekeeping,
+            ops: (0..10).map(op).collect(),
+        }
     }
 }

@@ -5,7 +5,12 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
 mod common;
+// The crate of tests stands above this one, so its file is built once more.
+#[allow(unreachable_pub, reason = "it is public in its own crate")]
+#[path = "../../testkit/src/skipped.rs"]
+mod skipped;
 
+use skipped::report_skipped;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -247,7 +252,7 @@ impl Mount {
         if mounted.is_ok_and(|mounted| mounted.status.success()) {
             return Some(Mount { dir });
         }
-        eprintln!("skipped: it needs root to mount a small volume");
+        report_skipped(env!("CARGO_CRATE_NAME"), "root to mount a small volume");
         None
     }
 

@@ -118,6 +118,40 @@ fn fills_and_is_emptied(mib: u64) {
 }
 
 #[test]
+fn a_value_that_cannot_fit_is_refused_before_it_fills_the_volume() {
+    let Some(volume) = Volume::mount("64m") else {
+        return;
+    };
+    let home = home_for_one_name(volume.path(), &[]);
+    let member = join(&home, "writer");
+    let mut shop = Shop::open(&member);
+    shop.fill(&member, 5);
+    let films = tempfile::tempdir().unwrap();
+    let film = films.path().join("film");
+    fs::File::create(&film).unwrap().set_len(100 << 20).unwrap();
+    let before = volume.used();
+    let put = ["put", "thorp://alps/films", film.to_str().unwrap()];
+    let at = ["--via", &home.via, "--identity", &home.identity];
+    let said = thorp().run(&[&put[..], &["--root", "film"], &at].concat());
+    assert_ne!(said.code, 0, "{}", said.out);
+    let sizes = said.err.contains("are free on its volume") && said.err.contains("are needed");
+    assert!(sizes, "{}", said.err);
+    let taken = volume.used().saturating_sub(before);
+    assert!(taken < 4 << 20, "it took {taken} bytes");
+    // Nobody else finds it full.
+    shop.fill(&member, 5);
+    let told = thorp().run(&["status", &home.http]);
+    assert_eq!(told.code, 0, "{}{}", told.out, told.err);
+    assert!(
+        !home
+            .process
+            .log()
+            .iter()
+            .any(|line| line.contains("the store is full"))
+    );
+}
+
+#[test]
 fn a_new_home_refuses_a_volume_that_is_too_small() {
     let Some(volume) = Volume::mount("16m") else {
         return;

@@ -246,6 +246,7 @@ impl Calls<'_> {
             outbox.note(Note::DelegationNotTaken);
             CallError::NotDelegated(why)
         })?;
+        // Small, and a full store pays for it.
         let (mut ops, mut purpose) = (Vec::new(), Purpose::Housekeeping);
         let registration = match self.tables.outcomes.registration(member) {
             Some(known) if !self.tables.outcomes.is_left(known) => known,
@@ -573,6 +574,7 @@ impl Calls<'_> {
                 .usage
                 .give_numbers(used, Numbers::Granted, pages),
         );
+        // Small, and a full store was asked before.
         self.log
             .append_ops(Purpose::Housekeeping, ops, OnDurable::Nothing, outbox);
         Ok(CallResponse::Extent { first, pages })

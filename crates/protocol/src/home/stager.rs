@@ -1,4 +1,5 @@
-//! Takes values that are staged ahead of their commits (foundation 3), as far as the shares of names allow it (rule R7).
+//! Takes values that are staged ahead of their commits (foundation 3), as far as the shares of names and the store's space
+//! allow it (rule R7).
 
 use crate::home::Outbox;
 use crate::home::log::Log;
@@ -84,6 +85,11 @@ impl Stager<'_> {
         judged.map_err(|share| limited(share, outbox))?;
         let judged = self.tables.check_space(who, u64::from(pages), self.log);
         judged.map_err(|share| limited(share, outbox))?;
+        // A value that cannot end would fill the store until it is refused, and nobody could commit meanwhile.
+        let coming = self.tables.staging.coming_bytes();
+        let whole = (piece.bytes as usize, pages as usize + 2);
+        let asked = self.log.ask_space_beside(coming, whole);
+        asked.map_err(CallError::Full)?;
         let overflow = self
             .tables
             .segments

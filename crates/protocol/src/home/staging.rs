@@ -6,7 +6,7 @@ use crate::home::segments::Segments;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use thorp_model::limits::{
-    OBJECT_BYTES_MAX, OVERFLOW_CHUNK_BYTES, STAGE_PAGES_MAX, STAGED_ENDED_MAX,
+    OBJECT_BYTES_MAX, OVERFLOW_CHUNK_BYTES, PAGE_BYTES, STAGE_PAGES_MAX, STAGED_ENDED_MAX,
 };
 use thorp_model::records::StagedRecord;
 use thorp_model::{
@@ -77,9 +77,9 @@ impl Staging {
         self.shares.of(name)
     }
 
-    /// Pages of all values that are still to come.
-    pub(super) fn coming(&self) -> u64 {
-        self.coming
+    /// Bytes of the pages of all values that are still to come.
+    pub(super) fn coming_bytes(&self) -> u64 {
+        self.coming.saturating_mul(PAGE_BYTES as u64)
     }
 
     /// A member was heard of. Matters only if it has values.

@@ -24,7 +24,6 @@ use crate::home::two_phase::votes::Votes;
 use crate::home::usage::{Numbers, Usage};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
-use thorp_model::limits::PAGE_BYTES;
 use thorp_model::planted::Bug;
 use thorp_model::records::{JointRecord, LogRecord, NextRecord};
 use thorp_model::{
@@ -143,7 +142,7 @@ impl Tables {
         if who.is_operator {
             return Ok(());
         }
-        let coming = self.staging.coming().saturating_mul(PAGE_BYTES as u64);
+        let coming = self.staging.coming_bytes();
         let free = log.free().map(|free| free.saturating_sub(coming));
         let staged = self.staging.pages_of(who.name);
         self.usage.check_space(who.name, (staged, more), free)
@@ -216,8 +215,7 @@ impl Tables {
         let key = records::log_key(position);
         ops.push(records::put(Table::Log, key, &record));
         // The removal of a segment has to be possible in a full store.
-        let is_removal = record.commit.is_none() && record.changes.is_empty();
-        let purpose = if is_removal {
+        let purpose = if removed.is_some() {
             Purpose::Housekeeping
         } else {
             Purpose::NewData
@@ -394,6 +392,7 @@ impl Tables {
             .record(whose.registration, whose.id, outcome.clone(), &mut ops);
         self.outcomes.shed(whose.registration, log.free(), &mut ops);
         let then = OnDurable::Tell(edge, whose.id, outcome);
+        // Small, and a full store pays for it.
         let purpose = log.pay(bill, None, Purpose::Housekeeping, outbox);
         log.append_ops(purpose, ops, then, outbox);
     }

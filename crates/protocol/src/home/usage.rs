@@ -15,8 +15,9 @@ use thorp_model::{CallError, NameId, Note, Op, PageNo, SegmentId, Share, Table, 
 
 /// What each name has used.
 ///
-/// A name is charged a page, whatever is in it, when its commit is the first that writes there, or when a value of its
-/// commit goes to an overflow page. Who ends a page is given back one of its own, else one that somebody else has.
+/// A name is charged a page, whatever is in it, when its commit is the first that writes there. It is also charged each
+/// overflow page to which a value of its commit goes. Who ends a page is given back one of its own, else one that somebody
+/// else has.
 ///
 /// Invariant: `segments` counts each segment for its maker, and `pages` is the sum of what each name has in all segments.
 #[derive(Debug)]

@@ -24,6 +24,9 @@ use crate::error::ServerError;
 pub(super) struct Disk {
     store: Store,
     room: Room,
+    /// On a volume of so many bytes or less, the next commits wait while its room is reclaimed. On a larger one that may
+    /// take long.
+    reclaimed_at_once_max: u64,
     batches: AtomicU64,
     groups: AtomicU64,
     bytes: AtomicU64,
@@ -33,7 +36,7 @@ pub(super) struct Disk {
 /// What an installation of pages brings at once, in bytes.
 const INSTALLED_BYTES: u64 = (limits::INSTALL_PAGES_MIN * limits::PAGE_BYTES) as u64;
 
-/// On a volume of so many bytes or less, commits wait while its room is reclaimed. On a larger one that may take long.
+/// The largest volume whose room is reclaimed before commits are refused, in bytes.
 const RECLAIMED_AT_ONCE_MAX: u64 = 1 << 30;
 
 /// Counts of what was made durable since the store was opened.
@@ -62,6 +65,7 @@ impl Disk {
         Ok(Self {
             store,
             room: Room::new(Duration::from_millis(config.store.room_probe_ms.max(1))),
+            reclaimed_at_once_max: RECLAIMED_AT_ONCE_MAX,
             batches: AtomicU64::new(0),
             groups: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
@@ -87,21 +91,39 @@ impl Disk {
         self.room.look(&self.store, tell);
     }
 
-    /// The same after a commit. What a small volume can give back is reclaimed before commits are refused.
+    /// Tells the home what a commit left, and that it is durable, up to a mark. Whoever sees the acknowledgement finds the
+    /// home as this batch left it.
+    ///
+    /// What a small volume can give back is reclaimed before commits are refused. That may take seconds, so it comes after
+    /// the acknowledgement. Meanwhile the home takes what fits into what it was told is left.
     ///
     /// # Errors
     ///
     /// [`StorageError`]: the engine cannot write.
-    pub(super) fn look_after_commit(
+    pub(super) fn after_commit(
         &self,
-        tell: impl FnOnce(Option<Lack>),
+        mark: Mark,
+        mut tell: impl FnMut(HomeCommand),
     ) -> Result<(), StorageError> {
-        let is_small = |volume: Volume| volume.size <= RECLAIMED_AT_ONCE_MAX;
-        if self.room.ends(&self.store) && self.store.volume().is_some_and(is_small) {
-            self.store.reclaim()?;
+        let reclaims = self.reclaims_first();
+        if !reclaims {
+            self.look(|lack| tell(HomeCommand::Lacks(lack)));
         }
-        self.look(tell);
-        Ok(())
+        tell(self.left(mark));
+        tell(HomeCommand::Durable(mark));
+        if !reclaims {
+            return Ok(());
+        }
+        let reclaimed = self.store.reclaim();
+        self.look(|lack| tell(HomeCommand::Lacks(lack)));
+        tell(self.left(mark));
+        reclaimed.map(drop)
+    }
+
+    /// Whether room has ended on a volume so small that it is reclaimed before commits are refused.
+    fn reclaims_first(&self) -> bool {
+        let is_small = |volume: Volume| volume.size <= self.reclaimed_at_once_max;
+        self.room.ends(&self.store) && self.store.volume().is_some_and(is_small)
     }
 
     /// How much fits in the store, which has all batches up to a mark.
@@ -195,5 +217,75 @@ impl Engine for Disk {
                 Err(error) => return Err(error),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Bytes;
+    use std::fs;
+    use thorp_model::Op;
+
+    /// How many tables of the engine have been written out.
+    fn written_out(engine: &Path) -> usize {
+        let tables = fs::read_dir(engine.join("keyspaces")).unwrap();
+        let files = tables.map(|table| fs::read_dir(table.unwrap().path().join("tables")).unwrap());
+        files.filter_map(|mut files| files.next()).count()
+    }
+
+    #[test]
+    fn an_acknowledgement_waits_for_no_compaction() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut config = HomeConfigFile {
+            data_dir: Some(dir.path().to_owned()),
+            ..HomeConfigFile::default()
+        };
+        config.store.disk_reserve = Some(Bytes(0));
+        let engine = config.store_dir().unwrap().join("thorp-engine");
+        let disk = Disk::open(&config, Opening::Prove).unwrap();
+        let op = |table| Op::Put {
+            table,
+            key: vec![1],
+            value: vec![1; 5000],
+        };
+        let batch = Batch {
+            mark: Mark(1),
+            purpose: Purpose::NewData,
+            ops: Table::ALL.map(op).to_vec(),
+        };
+        disk.commit(&[batch]).unwrap();
+        drop(disk);
+        // The volume is as good as full, and counts as small.
+        config.store.disk_reserve = Some(Bytes(1 << 60));
+        let mut disk = Disk::open(&config, Opening::Prove).unwrap();
+        disk.reclaimed_at_once_max = u64::MAX;
+        let mut told = Vec::new();
+        disk.after_commit(Mark(1), |command| {
+            told.push((command, written_out(&engine)))
+        })
+        .unwrap();
+        let words = |command: &HomeCommand| match command {
+            HomeCommand::Durable(_) => "durable",
+            HomeCommand::Lacks(_) => "lacks",
+            HomeCommand::Space { .. } => "space",
+            _ => "other",
+        };
+        let order: Vec<&str> = told.iter().map(|(command, _)| words(command)).collect();
+        assert_eq!(order, ["space", "durable", "lacks", "space"]);
+        let written: Vec<usize> = told.iter().map(|(_, written)| *written).collect();
+        assert!(written[1] < Table::ALL.len(), "{written:?}");
+        assert!(
+            written[2] >= Table::ALL.len(),
+            "it has not reclaimed: {written:?}"
+        );
+        // Commits are refused now. After each it looks, and reclaims nothing: another thread does.
+        told.clear();
+        disk.after_commit(Mark(1), |command| told.push((command, 0)))
+            .unwrap();
+        assert_eq!(
+            told.last().map(|(command, _)| words(command)),
+            Some("durable")
+        );
     }
 }

@@ -211,17 +211,16 @@ impl Done {
     fn tell(&self, result: Result<Mark, StorageError>) {
         match result {
             Ok(mark) => {
-                // The home learns what space is left before a commit meets a full store, and before it learns that this
-                // batch is durable. Who sees the acknowledgement finds the home as this batch left it.
-                let looked = self
-                    .disk
-                    .look_after_commit(|lack| tell(&self.handle, HomeCommand::Lacks(lack)));
-                tell(&self.handle, self.disk.left(mark));
-                tell(&self.handle, HomeCommand::Durable(mark));
-                if let Err(error) = looked {
+                let done = self.disk.after_commit(mark, |command| {
+                    let is_acknowledged = matches!(command, HomeCommand::Durable(_));
+                    tell(&self.handle, command);
+                    if is_acknowledged {
+                        self.durable.store(mark.0, Ordering::Release);
+                    }
+                });
+                if let Err(error) = done {
                     self.trouble.report(error);
                 }
-                self.durable.store(mark.0, Ordering::Release);
             }
             Err(error) => self.trouble.report(error),
         }

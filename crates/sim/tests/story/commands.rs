@@ -13,6 +13,7 @@
 //! m0 begins 1..9 20000  (it stages the first page of so many values of so many bytes, and unstages each)
 //! m0 writes first.rights=admin m0, read m1
 //! m0 stages 1 9000*a    m0 unstages 1       m0 writes P.x=staged:1
+//! m0 stages 1 9000*a first 1                (its first page; all others are still to come)
 //! m0 asks for doubts    m0 settles m1#1 as abort    (with m0.operator=1 its certificate is an operator's)
 //! m0 asks for the history    m0 confirms 0       m0 confirms 0 apart
 //! m0 asks H1 for its transactions   m0 asks H1 of H2 for m1#1   (H1 passes on what H2 has of that)
@@ -562,11 +563,17 @@ impl Teller {
         }
     }
 
-    /// Stages a value in pieces.
+    /// Stages a value in pieces, or so many pages of it.
     fn stage(&mut self, name: &str, what: &str) {
         let (token, value) = what.split_once(' ').expect("TOKEN value");
+        let (value, count) = value.split_once(" first ").unwrap_or((value, ""));
+        let count = match count {
+            "" => usize::MAX,
+            count => number(count) as usize,
+        };
         let (token, bytes) = (number(token), names::bytes_of(value));
-        let chunks: Vec<&[u8]> = bytes.chunks(OVERFLOW_CHUNK_BYTES).collect();
+        let chunks = bytes.chunks(OVERFLOW_CHUNK_BYTES).take(count);
+        let chunks: Vec<&[u8]> = chunks.collect();
         for (piece, chunks) in chunks.chunks(STAGE_PAGES_MAX).enumerate() {
             let request = CallRequest::Stage {
                 segment: SegmentId(1),

@@ -24,8 +24,9 @@ use thorp_model::{
 
 /// Works out the effects of one part.
 ///
-/// It changes nothing but the numbers of overflow pages, which are never given again. So a part
-/// that turns out to be refused, or to wait for a page, leaves no trace.
+/// It changes nothing but the numbers of overflow pages, which are never given again. A part that
+/// turns out to be refused, or to wait for a page, has used up the numbers that were given for it,
+/// and leaves no other trace.
 #[derive(Debug)]
 pub(in crate::home) struct Applier<'a> {
     pub(in crate::home) pages: &'a mut Pages,

@@ -197,7 +197,9 @@ impl Pipeline<'_> {
         let mut validator = self.tables.validator(self.log);
         validator.validate(part, &named, outbox)?;
         let mut effects = self.applier(request.registration, outbox).effects(part)?;
-        if !part.writes.is_empty() {
+        if of_several {
+            self.ask_space_to_vote(request, &effects)?;
+        } else if !part.writes.is_empty() {
             effects.bill = self.bill(request, &effects)?;
         }
         self.check_space(*who, &effects)?;
@@ -260,6 +262,13 @@ impl Pipeline<'_> {
         bill.ok_or_else(|| full(self.log.lack()))
     }
 
+    /// Whether the store has space for the record of a vote, and beside it for what the part brings.
+    fn ask_space_to_vote(&self, request: &CommitRequest, effects: &Effects) -> Result<(), NotNow> {
+        let (bytes, ops) = weight([effects]);
+        let asked = self.log.ask_space(request.bytes() + bytes, ops + 1);
+        asked.map_err(|lack| NotNow::Refused(Refusal::Full(lack)))
+    }
+
     /// Whether the store has space for accepted commits, by what is known.
     fn ask_space<const N: usize>(&self, accepted: [&Effects; N]) -> Result<(), Lack> {
         let (bytes, ops) = weight(accepted);
@@ -313,7 +322,8 @@ impl Pipeline<'_> {
         }
     }
 
-    /// The part may stand: it is locked, and the vote is sent once it is logged.
+    /// The part may stand: it is locked, and the vote is sent once it is logged. Until then the vote may be lost, like a
+    /// commit that is not logged. So its record is new data: it is as large as the part.
     fn vote(&mut self, now: Now, edge: EdgeId, request: CommitRequest, outbox: &mut Outbox) {
         outbox.note(Note::Voted);
         let id = request.id;
@@ -323,8 +333,7 @@ impl Pipeline<'_> {
         let mut ops = self.tables.votes.vote(vote, edge);
         ops.extend(self.tables.receipts.save());
         let then = OnDurable::Vote(edge, id, stamp);
-        self.log
-            .append(now, (Purpose::Housekeeping, ops), then, outbox);
+        self.log.append(now, (Purpose::NewData, ops), then, outbox);
     }
 
     fn tell(&self, edge: EdgeId, commit: CommitId, outcome: &Outcome, outbox: &mut Outbox) {

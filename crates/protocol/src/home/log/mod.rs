@@ -169,6 +169,20 @@ impl Log {
         }
     }
 
+    /// The same where so many bytes are taken already, by what is still to come.
+    ///
+    /// # Errors
+    ///
+    /// What it lacks.
+    pub(in crate::home) fn ask_space_beside(
+        &self,
+        coming: u64,
+        (bytes, ops): (usize, usize),
+    ) -> Result<(), Lack> {
+        let lack = self.space.lack_beside(coming, (bytes, ops));
+        lack.map_or(Ok(()), Err)
+    }
+
     // --- History (rule R9) ---
 
     /// The incarnation of this home.

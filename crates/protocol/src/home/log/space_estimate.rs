@@ -76,6 +76,19 @@ impl SpaceEstimate {
         }
     }
 
+    /// What is lacking for so many bytes in so many operations, where so many bytes are taken by what is still to come.
+    pub(in crate::home) fn lack_beside(
+        &self,
+        coming: u64,
+        (bytes, ops): (usize, usize),
+    ) -> Option<Lack> {
+        let lack = Lack {
+            free: self.free()?.saturating_sub(coming),
+            ..self.lack(bytes, ops)
+        };
+        (lack.needed > lack.free).then_some(lack)
+    }
+
     /// Bytes that are left for what may take from the kept room.
     pub(in crate::home) fn room_left(&self) -> u64 {
         match self.free {
@@ -142,5 +155,21 @@ mod tests {
             of: SpaceBound::Volume,
         };
         assert_eq!(left.lack(100, 1), lack);
+    }
+
+    #[test]
+    fn what_is_still_to_come_is_not_free_for_others() {
+        let mut left = SpaceEstimate::default();
+        assert_eq!(left.lack_beside(u64::MAX, (usize::MAX / 2, 1)), None);
+        left.report((1_000, 1_000, SpaceBound::Volume), Mark(1));
+        left.spend(&batch(2), false);
+        let free = 1_000 - 168 - 300;
+        assert_eq!(left.lack_beside(300, (free - OP_BYTES, 1)), None);
+        let lack = Lack {
+            free: free as u64,
+            needed: free as u64 + 1,
+            of: SpaceBound::Volume,
+        };
+        assert_eq!(left.lack_beside(300, (free - OP_BYTES + 1, 1)), Some(lack));
     }
 }

@@ -34,14 +34,19 @@ pub(super) fn asked_for(world: &mut World, writes: Vec<PageWrites>) -> CommitId 
 
 /// The same, with this other home.
 pub(super) fn asked_with(world: &mut World, other: HomeId, writes: Vec<PageWrites>) -> CommitId {
+    let id = ask_with(world, other, writes);
+    world.sync();
+    id
+}
+
+/// The same, and nothing becomes durable.
+pub(super) fn ask_with(world: &mut World, other: HomeId, writes: Vec<PageWrites>) -> CommitId {
     let evidence = world.home.durable();
     let mut request = world.request(evidence, Vec::new(), writes);
     let registration = world.registration;
     let with = [HOME, other].map(|home| Participant { home, registration });
     request.with = Vec::from(with);
-    let id = world.send(request);
-    world.sync();
-    id
+    world.send(request)
 }
 
 pub(super) fn world() -> World {

@@ -1,10 +1,15 @@
 //! What each batch is for. A full store refuses batches by that.
 
-use crate::home::tests::world::{World, create, inline, on, page};
+use crate::home::HomeCommand;
+use crate::home::tests::decisions::{self, ask_with, asked_for};
+use crate::home::tests::world::{HOME, OTHER, World, create, inline, on, page, register};
 use alloc::vec;
 use alloc::vec::Vec;
-use thorp_model::limits::STAGED_SILENT_MS_MAX;
-use thorp_model::{Blob, CallRequest, CommitId, Op, Purpose, SegmentId, Table};
+use thorp_model::limits::{INLINE_VALUE_BYTES_MAX, STAGED_SILENT_MS_MAX};
+use thorp_model::{
+    Blob, CallId, CallRequest, CommitId, Event, Mark, MemberId, NameId, Op, Purpose, Refusal,
+    SegmentId, SpaceBound, Table, Up, message,
+};
 
 const SEGMENT: SegmentId = SegmentId(1);
 const TOKEN: u64 = 1;
@@ -54,6 +59,78 @@ fn commits_and_staged_values_are_new_data() {
     stage(&mut world);
     let of_staged = purposes(&mut world, |op| is_put(op, Table::Staged));
     assert_eq!(of_staged, [Purpose::NewData]);
+}
+
+/// A vote may be as large as a commit, and nobody was told of it before it is durable.
+#[test]
+fn a_vote_is_new_data() {
+    let mut world = decisions::world();
+    let writes = vec![on(page(1), vec![create(1, inline(8))])];
+    let id = ask_with(&mut world, OTHER, writes);
+    let of_votes = purposes(
+        &mut world,
+        |op| matches!(op, Op::Put { key, .. } if key.starts_with(b"vote/")),
+    );
+    assert_eq!(of_votes, [Purpose::NewData]);
+    assert!(world.vote(id).is_some());
+}
+
+/// It is refused before, if it does not fit.
+#[test]
+fn a_vote_that_does_not_fit_beside_what_it_brings_is_refused() {
+    for (free, fits) in [(5_000, true), (2_500, false)] {
+        let mut world = decisions::world();
+        world.handle(Event::Command(HomeCommand::Space {
+            free,
+            room: free,
+            of: SpaceBound::Volume,
+            installs: true,
+            as_of: Mark(u64::MAX),
+        }));
+        let id = asked_for(
+            &mut world,
+            vec![on(page(1), vec![create(1, inline(1_500))])],
+        );
+        world.sync();
+        assert_eq!(world.vote(id).is_some(), fits, "{free} bytes");
+        let is_full =
+            matches!(world.outcome(id), Some(Err(Refusal::Full(lack))) if lack.needed > free);
+        assert_eq!(is_full, !fits, "{:?}", world.outcome(id));
+    }
+}
+
+/// They are so small that a store takes them while there is any room.
+#[test]
+fn extents_registrations_and_refusals_are_little_housekeeping() {
+    let all = |world: &mut World| {
+        let mut all = Vec::new();
+        while let Some(batch) = world.next_batch() {
+            assert!(batch.bytes() < 4 << 10, "{batch:?}");
+            all.push(batch.purpose);
+            world.sync_one();
+        }
+        all
+    };
+    let mut world = World::new(|_| {});
+    world.call(CallRequest::Reserve {
+        segment: SEGMENT,
+        pages: 1,
+    });
+    assert_eq!(all(&mut world), [Purpose::Housekeeping]);
+    let member = MemberId::new(NameId(7), 1);
+    world.receive(Up::Call(message::Call {
+        call: CallId { member, number: 1 },
+        home: HOME,
+        request: register(member, 1),
+    }));
+    assert_eq!(all(&mut world), [Purpose::Housekeeping]);
+    let too_large = create(1, inline(INLINE_VALUE_BYTES_MAX + 1));
+    let id = world.commit(vec![], vec![on(page(1), vec![too_large])]);
+    assert_eq!(all(&mut world), [Purpose::Housekeeping]);
+    assert!(matches!(
+        world.outcome(id),
+        Some(Err(Refusal::Invalid { .. }))
+    ));
 }
 
 /// The removal of a segment has to be possible in a full store: it frees space.
