@@ -97,7 +97,7 @@ impl Space {
 
     /// What a group of a purpose leaves alone on the volume, in bytes: what the engine needs to finish its own work, and the
     /// share of what a full store refuses later.
-    fn left_alone(&self, purpose: Purpose, volume: Volume, held: Held) -> u64 {
+    pub(crate) fn left_alone(&self, purpose: Purpose, volume: Volume, held: Held) -> u64 {
         if held.is_idle && matches!(purpose, Purpose::Kept | Purpose::Removal) {
             // Nothing but what is written now takes room, and it may be what frees some. Memory is written out when it fits.
             return LITTLE_LEFT;
