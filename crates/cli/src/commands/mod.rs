@@ -22,6 +22,7 @@ pub(crate) mod load;
 mod lost_parts;
 pub(crate) mod ls;
 mod node;
+mod node_status;
 #[cfg(feature = "planner")]
 pub(crate) mod plan;
 pub(crate) mod put;
