@@ -108,7 +108,7 @@ fn private(dir: &Path) -> Option<Check> {
         Err(error) => {
             let found = format!("{}: {error}", dir.display());
             return Some(Check::warning(
-                "files",
+                STORE_FILES,
                 found,
                 "look at it as the user that runs the home",
             ));
@@ -121,7 +121,7 @@ fn private(dir: &Path) -> Option<Check> {
         first.display()
     );
     Some(Check::warning(
-        "files",
+        STORE_FILES,
         found,
         format!("chmod 700 {}", dir.display()),
     ))
@@ -129,6 +129,8 @@ fn private(dir: &Path) -> Option<Check> {
 
 const DIRECTORY: &str = "directory";
 const STORE: &str = "store";
+/// Those of the certificate are `files`.
+const STORE_FILES: &str = "store_files";
 const ROOM: &str = "room";
 /// A home that has so many times of what it needs is not full before long.
 const SOON_FULL: u64 = 2;
