@@ -1,13 +1,17 @@
 //! Asking a node over HTTP: one GET, small answers, bounded in time and size.
 
 use crate::failure::{Code, Failure};
-use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use crate::text;
+use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
-use thorp_net::Identity;
+use thorp_net::{Identity, StatusStream, call_status_port};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpStream, lookup_host};
+use tokio::time::{Instant, timeout, timeout_at};
 
 /// The body that `GET path` gives at a node: `HOST:PORT` or `http://HOST:PORT[/]`.
-pub(crate) fn get(node: &str, path: &str, timeout: Duration) -> Result<String, Failure> {
+pub(crate) fn get(node: &str, path: &str, within: Duration) -> Result<String, Failure> {
     if let Some((scheme, rest)) = node.split_once("://")
         && scheme != "http"
     {
@@ -18,13 +22,7 @@ pub(crate) fn get(node: &str, path: &str, timeout: Duration) -> Result<String, F
         );
         return Err(Failure::new(what, todo).with(Code::Usage));
     }
-    let host = host_of(node);
-    let answer = ask(host, path, timeout);
-    body_of(
-        host,
-        path,
-        &answer.map_err(|error| unanswered(node, timeout, &error))?,
-    )
+    asked(node, path, within, None)
 }
 
 /// The same from a node that answers operators only: `HOST:PORT` or `https://HOST:PORT[/]`.
@@ -32,14 +30,23 @@ pub(crate) fn get_as(
     operator: &Identity,
     node: &str,
     path: &str,
-    timeout: Duration,
+    within: Duration,
+) -> Result<String, Failure> {
+    asked(node, path, within, Some(operator))
+}
+
+fn asked(
+    node: &str,
+    path: &str,
+    within: Duration,
+    operator: Option<&Identity>,
 ) -> Result<String, Failure> {
     let host = host_of(node);
-    let answer = tls::ask(host, path, timeout, operator);
+    let answer = ask((host, path), within, operator);
     body_of(
         host,
         path,
-        &answer.map_err(|error| unanswered(node, timeout, &error))?,
+        &answer.map_err(|error| unanswered((node, path), within, &error))?,
     )
 }
 
@@ -68,8 +75,15 @@ fn body_of(host: &str, path: &str, answer: &str) -> Result<String, Failure> {
     ))
 }
 
-fn unanswered(node: &str, timeout: Duration, error: &io::Error) -> Failure {
+fn unanswered((node, path): (&str, &str), within: Duration, error: &io::Error) -> Failure {
     let host = host_of(node);
+    if error.kind() == io::ErrorKind::FileTooLarge {
+        let most = text::bytes(STATUS_BYTES_MAX);
+        return Failure::new(
+            format!("{host} answers more than {most} to {path}"),
+            "check that this is the --http address of a home or a site",
+        );
+    }
     if error.kind() == io::ErrorKind::InvalidInput {
         return Failure::new(
             format!("{node:?} is no address: {error}"),
@@ -78,9 +92,7 @@ fn unanswered(node: &str, timeout: Duration, error: &io::Error) -> Failure {
         .with(Code::Usage);
     }
     let why = match error.kind() {
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            format!("nothing came within {} s", timeout.as_secs())
-        }
+        io::ErrorKind::TimedOut => format!("no whole answer came within {}", text::time(within)),
         _ => error.to_string(),
     };
     let todo = "check that it runs there, and that it was not started with another --http, or with --http off";
@@ -88,15 +100,18 @@ fn unanswered(node: &str, timeout: Duration, error: &io::Error) -> Failure {
 }
 
 /// Whether what answers there begins as HTTP does.
-pub(crate) fn is_spoken(node: &str, timeout: Duration) -> bool {
-    ask(host_of(node), "/", timeout).is_ok_and(|answer| answer.starts_with("HTTP/"))
+pub(crate) fn is_spoken(node: &str, within: Duration) -> bool {
+    let asked = ask((host_of(node), "/"), within, None);
+    asked.is_ok_and(|answer| answer.starts_with("HTTP/"))
 }
 
 /// Whether somebody listens there.
 pub(crate) fn is_taken(node: &str) -> bool {
-    let addresses = host_of(node).to_socket_addrs();
-    let mut addresses = addresses.into_iter().flatten();
-    addresses.any(|address| TcpStream::connect_timeout(&address, TAKEN_WITHIN).is_ok())
+    let host = host_of(node);
+    bounded(TAKEN_WITHIN, async |deadline| {
+        connect(host, deadline, None).await.map(drop)
+    })
+    .is_ok()
 }
 
 /// The system answers for a process that does not.
@@ -114,29 +129,68 @@ fn host_of(node: &str) -> &str {
     rest.split('/').next().unwrap_or(rest)
 }
 
-fn ask(host: &str, path: &str, timeout: Duration) -> io::Result<String> {
+/// The whole answer. The name, all its addresses, TLS and the answer have one deadline.
+fn ask(
+    (host, path): (&str, &str),
+    within: Duration,
+    operator: Option<&Identity>,
+) -> io::Result<String> {
+    bounded(within, async |deadline| {
+        let stream = connect(host, deadline, operator).await?;
+        timeout_at(deadline, exchange(stream, host, path)).await?
+    })
+}
+
+/// Runs it with the moment at which it is to end.
+fn bounded<T>(within: Duration, run: impl AsyncFnOnce(Instant) -> io::Result<T>) -> io::Result<T> {
+    let runtime = thorp_server::runtime()?;
+    let deadline = Instant::now() + within.min(WITHIN_MAX);
+    let done = runtime.block_on(run(deadline));
+    // A lookup that hangs is not waited for.
+    runtime.shutdown_background();
+    done
+}
+
+/// The first of a name's addresses that connects. Each has an equal share of the time that is left.
+async fn connect(
+    host: &str,
+    deadline: Instant,
+    operator: Option<&Identity>,
+) -> io::Result<StatusStream> {
+    let found = timeout_at(deadline, lookup_host(host)).await??;
+    let addresses: Vec<SocketAddr> = found.collect();
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-    for address in host.to_socket_addrs()? {
-        match TcpStream::connect_timeout(&address, timeout) {
-            Ok(stream) => return exchange(stream, host, path, timeout),
-            Err(error) => last = error,
+    for (tried, address) in addresses.iter().enumerate() {
+        let others = u32::try_from(addresses.len() - tried).unwrap_or(u32::MAX);
+        let share = deadline.saturating_duration_since(Instant::now()) / others;
+        match timeout(share, connect_to(*address, operator)).await {
+            Ok(Ok(stream)) => return Ok(stream),
+            Ok(Err(error)) => last = error,
+            Err(elapsed) => last = elapsed.into(),
         }
     }
     Err(last)
 }
 
-fn exchange(
-    mut stream: TcpStream,
-    host: &str,
-    path: &str,
-    timeout: Duration,
-) -> io::Result<String> {
-    stream.set_read_timeout(Some(timeout))?;
-    stream.set_write_timeout(Some(timeout))?;
+async fn connect_to(address: SocketAddr, operator: Option<&Identity>) -> io::Result<StatusStream> {
+    match operator {
+        Some(operator) => {
+            let called = call_status_port(address, operator).await;
+            called.map_err(|error| io::Error::other(error.to_string()))
+        }
+        None => Ok(Box::new(TcpStream::connect(address).await?)),
+    }
+}
+
+async fn exchange(mut stream: StatusStream, host: &str, path: &str) -> io::Result<String> {
     // At once: who answers the first bytes and closes is understood, too.
-    stream.write_all(request(host, path).as_bytes())?;
+    stream.write_all(request(host, path).as_bytes()).await?;
     let mut answer = Vec::new();
-    stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer)?;
+    let mut bounded = stream.take(STATUS_BYTES_MAX + 1);
+    let read = bounded.read_to_end(&mut answer).await?;
+    if read as u64 > STATUS_BYTES_MAX {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
     // Whoever asked says it better if this is no text.
     Ok(String::from_utf8_lossy(&answer).into_owned())
 }
@@ -145,46 +199,62 @@ fn request(host: &str, path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")
 }
 
-/// Far above any status; what is longer is not one.
-const ANSWER_BYTES_MAX: u64 = 16 << 20;
+/// Far above any status, of however many children.
+const STATUS_BYTES_MAX: u64 = 16 << 20;
+/// The clock does not reach for ever.
+const WITHIN_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Asking by TLS.
-mod tls {
-    use super::{ANSWER_BYTES_MAX, request};
-    use std::io;
-    use std::net::ToSocketAddrs;
-    use std::time::Duration;
-    use thorp_net::{Identity, call_status_port};
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::thread;
 
-    pub(super) fn ask(
-        host: &str,
-        path: &str,
-        timeout: Duration,
-        identity: &Identity,
-    ) -> io::Result<String> {
-        let runtime = thorp_server::runtime()?;
-        let asking = async { tokio::time::timeout(timeout, first(host, path, identity)).await };
-        let asked = runtime.block_on(asking);
-        asked.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+    /// A port that answers its first caller like this. It ends when the caller hangs up.
+    fn port(answer: impl FnOnce(&mut TcpStream) -> io::Result<()> + Send + 'static) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut asked = [0; 1024];
+            let _ = stream.read(&mut asked);
+            let _ = answer(&mut stream);
+        });
+        address
     }
 
-    async fn first(host: &str, path: &str, identity: &Identity) -> io::Result<String> {
-        let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-        for address in host.to_socket_addrs()? {
-            match call_status_port(address, identity).await {
-                Ok(mut stream) => {
-                    stream.write_all(request(host, path).as_bytes()).await?;
-                    let mut answer = Vec::new();
-                    stream
-                        .take(ANSWER_BYTES_MAX)
-                        .read_to_end(&mut answer)
-                        .await?;
-                    return Ok(String::from_utf8_lossy(&answer).into_owned());
-                }
-                Err(error) => last = io::Error::other(error.to_string()),
+    #[test]
+    fn a_whole_answer_is_given() {
+        let node = port(|stream| stream.write_all(b"HTTP/1.1 200 OK\r\n\r\nwell"));
+        let within = Duration::from_secs(60);
+        assert_eq!(get(&node, "/status", within).unwrap(), "well");
+    }
+
+    /// With a deadline for each read it would never end.
+    #[test]
+    fn a_port_that_drips_a_byte_a_second_is_given_up() {
+        let node = port(|stream| {
+            loop {
+                stream.write_all(b"H")?;
+                thread::sleep(Duration::from_secs(1));
             }
-        }
-        Err(last)
+        });
+        let failure = get(&node, "/status", Duration::from_secs(2)).unwrap_err();
+        let words = "no whole answer came within 2.00 s";
+        assert!(failure.what().contains(words), "{failure}");
+    }
+
+    #[test]
+    fn an_answer_without_an_end_is_given_up() {
+        let node = port(|stream| {
+            stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n")?;
+            loop {
+                stream.write_all(&[b' '; 1 << 16])?;
+            }
+        });
+        let failure = get(&node, "/status", Duration::from_secs(60)).unwrap_err();
+        let words = "answers more than 16.0 MiB to /status";
+        assert!(failure.what().contains(words), "{failure}");
     }
 }

@@ -27,7 +27,7 @@ pub use config::{
     StoreConfig, THREADS_MAX,
 };
 pub use error::ServerError;
-pub use home::{HomeControl, HomeServer, home_in_store};
+pub use home::{HOME_VOLUME_MIN, HomeControl, HomeServer, home_in_store};
 pub use logs::init_logs;
 pub use site::SiteServer;
 pub use status::{

@@ -68,12 +68,13 @@ impl Locked {
 }
 
 /// The engine's directory in a store's.
-const ENGINE: &str = "thorp-engine";
+pub(crate) const ENGINE: &str = "thorp-engine";
 
 /// The engine's directory while it is being made.
 const MAKING: &str = "thorp-making";
 
-const LOCK: &str = "thorp-lock";
+/// Locked while a process has the store open.
+pub(crate) const LOCK: &str = "thorp-lock";
 
 enum Found {
     Store,

@@ -103,7 +103,7 @@ impl Space {
     ///
     /// An idle engine is the exception. It frees nothing, so an installation would only use up the room of deletions:
     /// housekeeping leaves as much alone there as ever.
-    fn left_alone(&self, purpose: Purpose, volume: Volume, held: Held) -> u64 {
+    pub(crate) fn left_alone(&self, purpose: Purpose, volume: Volume, held: Held) -> u64 {
         if held.is_idle && matches!(purpose, Purpose::Kept | Purpose::Removal) {
             // Nothing but what is written now takes room, and it may be what frees some. Memory is written out when it fits.
             return LITTLE_LEFT;

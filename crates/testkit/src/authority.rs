@@ -38,7 +38,7 @@ impl Authority {
         let dir = TempDir::new().unwrap();
         let at = |name: &str| dir.path().join(name);
         let home =
-            Identity::open_or_create(at("identity"), at("authority"), ("alps", HOME)).unwrap();
+            Identity::open_or_create(at("identity"), at("authority"), (HOME_NAME, HOME)).unwrap();
         let (member, _) = issue_with_site(at("authority"), at("member"), "anna").unwrap();
         Self(Arc::new(Shared {
             dir,
@@ -108,14 +108,21 @@ impl Authority {
         authority.issue(&grant, dir).unwrap()
     }
 
-    /// The identity of a node: the first home's if it is `alps`, or else one that the authority issues.
+    /// The identity of a node, the same as by [`home_identity`](Authority::home_identity) and
+    /// [`member`](Authority::member). A home without an id of its own gets the next one.
+    ///
+    /// # Panics
+    ///
+    /// A node of another role has the name, or it is none for a node.
     pub fn identity_of(&self, role: NodeRole, name: &str) -> Identity {
-        let own = self.identity();
-        if (own.role(), own.name()) == (role, name) {
-            return own;
+        match role {
+            NodeRole::Home => self.home_identity(name, self.home_id(name)),
+            NodeRole::Member => Identity::load(self.member(name)).unwrap(),
+            NodeRole::Site | NodeRole::Operator | NodeRole::Authority => {
+                let dir = self.path(&format!("{role}-{name}"));
+                issue(self.path("authority"), dir, role, name).unwrap()
+            }
         }
-        let dir = self.path(&format!("{role}-{name}"));
-        issue(self.path("authority"), dir, role, name).unwrap()
     }
 
     /// 64 bits for the process id of a node, which no other node of the village has. A test that picks ids itself picks
@@ -148,5 +155,36 @@ pub fn loopback() -> Address {
     }
 }
 
+/// The first home's name.
+pub(crate) const HOME_NAME: &str = "alps";
 /// The first home's id.
-const HOME: HomeId = HomeId(7);
+pub(crate) const HOME: HomeId = HomeId(7);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use thorp_net::site_dir;
+
+    #[test]
+    fn the_identity_of_a_node_is_that_of_its_role() {
+        let village = Authority::new();
+        let anna = village.identity_of(NodeRole::Member, "anna");
+        let same = village.member_identity();
+        assert_eq!(anna.certified(), same.certified());
+        // However it is made first, a member has a second identity beside it.
+        let bob = village.identity_of(NodeRole::Member, "bob");
+        assert_eq!(bob.name(), "bob");
+        let dir = village.member("bob");
+        assert!(Identity::load(site_dir(&dir)).is_ok());
+        assert_eq!(Identity::load(&dir).unwrap().certified(), bob.certified());
+        let alps = village.identity_of(NodeRole::Home, "alps");
+        assert_eq!(alps.certified().home(), Some(HOME));
+        let dale = village.identity_of(NodeRole::Home, "dale");
+        let id = village.home_id("dale");
+        assert_eq!(dale.certified().home(), Some(id));
+        let again = village.home_identity("dale", id);
+        assert_eq!(again.certified(), dale.certified());
+        let site = village.identity_of(NodeRole::Site, "valley");
+        assert_eq!((site.role(), site.name()), (NodeRole::Site, "valley"));
+    }
+}

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use thorp_model::records::{decode_page, page_key};
-use thorp_model::{Batch, Engine, Mark, Note, Op, Scan, Table};
+use thorp_model::{Batch, Engine, Mark, Note, Scan, Table};
 use thorp_net::driver::{Handle, World};
 use thorp_protocol::{Home, HomeAction, HomeCommand, LoadResult};
 use thorp_store::{Committer, CommitterLimits, Options, Store};
@@ -165,8 +165,9 @@ impl HomeWorld {
         if self.disk.state().is_lost {
             return self.disk.synced(mark, &self.home);
         }
-        let bytes = batch.ops.iter().map(bytes_of).sum();
-        self.disk.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.disk
+            .bytes
+            .fetch_add(batch.bytes() as u64, Ordering::Relaxed);
         match &self.committer {
             Some(committer) => committer.submit(batch).unwrap(),
             None => {
@@ -175,14 +176,6 @@ impl HomeWorld {
             }
         }
     }
-}
-
-fn bytes_of(op: &Op) -> u64 {
-    let bytes = match op {
-        Op::Put { key, value, .. } => key.len() + value.len(),
-        Op::Delete { key, .. } => key.len(),
-    };
-    bytes as u64
 }
 
 impl World<HomeAction> for HomeWorld {

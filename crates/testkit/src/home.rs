@@ -8,13 +8,14 @@ use std::thread;
 use std::time::Duration;
 
 use thorp_model::limits::REGISTRATIONS_MAX;
-use thorp_model::{Batch, HomeId, Lack, Mark, Millis, NodeKind, Op, Outbox, Purpose, Stamp, Table};
+use thorp_model::records::{self, CLOCK_KEY};
+use thorp_model::{Batch, HomeId, Lack, Mark, Millis, NodeKind, Outbox, Purpose, Stamp, Table};
 use thorp_net::driver::{Driver, DriverConfig, Handle, ParentConfig, net_config, now};
 use thorp_net::{Address, Identity, LinkDelay, Listener};
 use thorp_protocol::{Home, HomeCommand, HomeConfig};
 use tokio::sync::mpsc;
 
-use crate::authority::Authority;
+use crate::authority::{Authority, HOME, HOME_NAME};
 use crate::disk::{Disk, HomeWorld};
 use crate::link::Link;
 use crate::patience::eventually;
@@ -58,7 +59,7 @@ impl HomeOptions {
 impl Default for HomeOptions {
     /// A home called `alps`.
     fn default() -> Self {
-        Self::new("alps", HomeId(7))
+        Self::new(HOME_NAME, HOME)
     }
 }
 
@@ -286,21 +287,13 @@ impl HomeNode {
     pub fn put_clock_ahead(&self, time: Duration) {
         assert!(self.lives.are_over(), "stop the home first");
         let wall = Millis(now().wall.0 + u64::try_from(time.as_millis()).unwrap());
-        let mut ceiling = Stamp::clock_of(wall);
-        // As the home writes numbers: seven bits a byte.
-        let mut value = Vec::new();
-        while ceiling > 0x7f {
-            value.push(ceiling as u8 | 0x80);
-            ceiling >>= 7;
-        }
-        value.push(ceiling as u8);
-        let (table, key) = (Table::Meta, b"clock".to_vec());
-        let old = self.disk.engine().get(table, &key).unwrap();
+        let old = self.disk.engine().get(Table::Meta, CLOCK_KEY).unwrap();
         assert!(old.is_some(), "the home reserves its clock under this key");
+        let ceiling = Stamp::clock_of(wall);
         let batch = Batch {
             mark: Mark::default(),
             purpose: Purpose::Housekeeping,
-            ops: vec![Op::Put { table, key, value }],
+            ops: vec![records::put(Table::Meta, CLOCK_KEY.to_vec(), &ceiling)],
         };
         self.disk.engine().commit(&[batch]).unwrap();
     }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::authority::HOME_NAME;
 use crate::process::{Process, Said, finish};
 
 /// A `thorp` binary.
@@ -41,7 +42,7 @@ impl Thorp {
 
     /// As [`Thorp::home`], with more flags.
     pub fn home_with(&self, dir: &Path, flags: &[&str]) -> HomeProcess {
-        self.home_as("alps", dir, flags)
+        self.home_as(HOME_NAME, dir, flags)
     }
 
     /// As [`Thorp::home_with`], with another name.

@@ -25,6 +25,7 @@ mod lost_parts;
 pub(crate) mod ls;
 pub(crate) mod mv;
 mod node;
+mod node_status;
 #[cfg(feature = "planner")]
 pub(crate) mod plan;
 pub(crate) mod put;

@@ -1,15 +1,14 @@
 //! `thorp status`: how a node is, as it tells over HTTP.
 
+use super::node_status::{self, Agreement, Child, PATH, Pages, Parent, Source, Status, not_a_node};
 use super::{context, say, say_json};
 use crate::demo::Link;
 use crate::failure::{Code, Failure};
 use crate::http;
-use crate::text::{Side, Table, bytes, percent, time};
+use crate::text::{Side, Table, bytes, percent};
 use clap::Args;
-use serde::Deserialize;
 use std::path::PathBuf;
 use std::time::Duration;
-use thorp_net::Identity;
 use thorp_server::{HOME_HTTP_PORT, SITE_HTTP_PORT};
 
 /// What `thorp status` is told.
@@ -30,141 +29,17 @@ pub(crate) struct Options {
     timeout: u64,
 }
 
-/// What is shown of a node's answer. What an older or newer node does not tell is left out.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Status {
-    role: String,
-    name: String,
-    village: String,
-    version: String,
-    uptime_s: u64,
-    health: Health,
-    homes: Vec<Home>,
-    parents: Vec<Parent>,
-    children: Vec<Child>,
-    pages: Pages,
-    up: Traffic,
-    down: Traffic,
-    storage: Option<Storage>,
-    agreement: Option<Agreement>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Agreement {
-    in_doubt: u64,
-    oldest_s: f64,
-    waits_for: Vec<WaitsFor>,
-    asked: u64,
-    resolved_by_member: u64,
-    resolved_by_homes: u64,
-    resolved_by_operators: u64,
-    ended_otherwise: u64,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct WaitsFor {
-    home: u32,
-    reached: bool,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Health {
-    ok: bool,
-    reasons: Vec<String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Home {
-    name: String,
-    position: u64,
-    connected: bool,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Parent {
-    name: String,
-    addresses: Vec<String>,
-    connected: bool,
-    #[serde(default = "yes")]
-    wanted: bool,
-    reached_at: Option<String>,
-    lost_for_s: Option<u64>,
-    why: Option<String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Child {
-    name: String,
-    kind: String,
-    homes: Vec<AtHome>,
-    queued_bytes: u64,
-    traffic: Traffic,
-    connected_s: u64,
-    stuck: bool,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct AtHome {
-    acknowledged: u64,
-    lag: u64,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Pages {
-    from_memory: u64,
-    redirected: u64,
-    joined: u64,
-    from_parent: u64,
-    refetched: u64,
-    refetches_used: u64,
-    refetches_wasted: u64,
-    fetched_ahead: u64,
-    ahead_used: u64,
-    ahead_wasted: u64,
-    from_disk: u64,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Traffic {
-    bytes_sent: u64,
-    frames_sent: u64,
-    bytes_received: u64,
-    frames_received: u64,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Storage {
-    bytes: u64,
-    limit_bytes: Option<u64>,
-    room: bool,
-    lack: Option<Lack>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Lack {
-    free_bytes: u64,
-    needed_bytes: u64,
-}
-
 /// Asks and shows.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let timeout = Duration::from_secs(options.timeout.max(1));
-    let identity = options.operator()?;
-    let ask = |node: &str| match &identity {
-        Some(operator) => http::get_as(operator, node, PATH, timeout),
-        None if node.starts_with(http::HTTPS) => Err(operators_only(node)),
-        None => http::get(node, PATH, timeout),
+    let operator = node_status::operator(options.identity.as_deref())?;
+    let ask = |node: &str| {
+        let source = Source {
+            node: node.to_owned(),
+            operator: operator.clone(),
+            within: timeout,
+        };
+        source.ask()
     };
     if let Some(node) = &options.node {
         let body = ask(node)?;
@@ -207,21 +82,6 @@ pub(super) fn nodes_here() -> Vec<String> {
     })
 }
 
-impl Options {
-    fn operator(&self) -> Result<Option<Identity>, Failure> {
-        let loaded = self.identity.as_ref().map(Identity::load).transpose();
-        loaded.map_err(|error| {
-            let todo = "give the directory of an operator's certificate and key; `thorp invite NAME --role operator --out DIR` makes one";
-            Failure::new(error.to_string(), todo)
-        })
-    }
-}
-
-pub(super) fn operators_only(node: &str) -> Failure {
-    let todo = "give an operator's certificate with --identity; `thorp invite NAME --role operator --out DIR` makes one";
-    Failure::new(format!("{node} answers operators only"), todo).with(Code::Usage)
-}
-
 fn nobody_here(nodes: &[String]) -> Failure {
     let what = format!("no home and no site answers on {}", nodes.join(" or "));
     let todo =
@@ -230,7 +90,7 @@ fn nobody_here(nodes: &[String]) -> Failure {
 }
 
 fn tell(body: &str, options: &Options) -> Result<(), Failure> {
-    let status = parse(body)?;
+    let status = Status::of(body)?;
     if !options.json {
         show(&status)?;
     }
@@ -245,49 +105,32 @@ fn tell(body: &str, options: &Options) -> Result<(), Failure> {
     Err(Failure::new(what, "mend that; its log tells more").with(Code::Wrong))
 }
 
+/// Its document, with what this build does not know.
 fn raw(body: &str) -> Result<serde_json::Value, Failure> {
+    Status::of(body)?;
     serde_json::from_str(body).map_err(|error| not_a_node(&error))
 }
 
 /// What has crossed a node's edges to its children so far.
 pub(crate) fn links_below(http: &str, timeout: Duration) -> Result<Link, Failure> {
-    let down = parse(&http::get(http, PATH, timeout)?)?.down;
+    let down = Status::of(&http::get(http, PATH, timeout)?)?.down;
     Ok(Link {
         messages: down.frames_sent + down.frames_received,
         bytes: down.bytes_sent + down.bytes_received,
     })
 }
 
-fn parse(body: &str) -> Result<Status, Failure> {
-    serde_json::from_str(body).map_err(|error| not_a_node(&error))
-}
-
-pub(super) fn not_a_node(error: &serde_json::Error) -> Failure {
-    let todo = "check that this is the --http address of a home or a site: the last line that it printed when it started";
-    Failure::new(format!("the answer is not a node's status: {error}"), todo)
-}
-
 fn show(status: &Status) -> Result<(), Failure> {
-    say(&headline(status))?;
-    for reason in &status.health.reasons {
-        say(&format!("  NOT WELL: {reason}"))?;
-    }
-    for home in &status.homes {
-        let state = if home.connected {
-            ""
-        } else {
-            ", its stream does not come in"
-        };
-        say(&format!(
-            "  home {} at position {}{state}",
-            home.name, home.position
-        ))?;
+    let village = &status.village;
+    say(&format!("{}, village {village}", status.headline()))?;
+    for line in status.reasons_and_homes() {
+        say(&format!("  {line}"))?;
     }
     for parent in &status.parents {
         say(&format!("  {}", parent_line(parent)))?;
     }
     if let Some(storage) = &status.storage {
-        say(&format!("  {}", storage_line(storage)))?;
+        say(&format!("  {}", storage.line()))?;
     }
     if let Some(line) = status.agreement.as_ref().and_then(agreement_line) {
         say(&format!("  {line}"))?;
@@ -295,31 +138,14 @@ fn show(status: &Status) -> Result<(), Failure> {
     say(&format!("  {}", pages_line(&status.role, &status.pages)))?;
     say(&format!(
         "  traffic: {} up, {} down",
-        both_ways(&status.up),
-        both_ways(&status.down)
+        bytes(status.up.both()),
+        bytes(status.down.both())
     ))?;
     if status.children.is_empty() {
         return say("  nobody is connected below");
     }
     say("")?;
     say(&children(&status.children).render())
-}
-
-fn headline(status: &Status) -> String {
-    let Status {
-        role,
-        name,
-        village,
-        version,
-        ..
-    } = status;
-    let health = if status.health.ok { "well" } else { "NOT WELL" };
-    let up = match status.uptime_s {
-        // It is whole seconds.
-        seconds @ 0..60 => format!("{seconds} s"),
-        seconds => time(Duration::from_secs(seconds)),
-    };
-    format!("{role} {name}: {health}, up {up}, version {version}, village {village}")
 }
 
 fn parent_line(parent: &Parent) -> String {
@@ -344,27 +170,6 @@ fn parent_line(parent: &Parent) -> String {
         .as_ref()
         .map_or(String::new(), |why| format!(": {why}"));
     format!("NOT connected to {name} at {at}{since}{why}")
-}
-
-/// Of a parent, if an older node does not tell.
-fn yes() -> bool {
-    true
-}
-
-fn storage_line(storage: &Storage) -> String {
-    let limit = match storage.limit_bytes {
-        Some(limit) => format!(" of at most {}", bytes(limit)),
-        None => String::new(),
-    };
-    let room = match &storage.lack {
-        Some(lack) => {
-            let (free, needed) = (bytes(lack.free_bytes), bytes(lack.needed_bytes));
-            format!(", FULL: {free} free, {needed} needed")
-        }
-        None if storage.room => String::new(),
-        None => ", FULL: no commits are taken".to_owned(),
-    };
-    format!("store: {}{limit}{room}", bytes(storage.bytes))
 }
 
 /// Nothing, at a home that has shared no transaction.
@@ -402,7 +207,7 @@ fn pages_line(role: &str, pages: &Pages) -> String {
         let hits = percent(pages.from_memory, all);
         return format!("pages: {all} asked for, {hits} from memory");
     }
-    let near = pages.from_memory + pages.redirected + pages.joined;
+    let near = pages.near();
     let all = near + pages.from_parent;
     let mut line = format!(
         "pages: {all} asked for, {} served near: {} from memory, {} from members, {} joined; {} from above",
@@ -445,27 +250,20 @@ fn children(all: &[Child]) -> Table {
             .iter()
             .map(|at| at.acknowledged.to_string())
             .collect();
-        let lag = child.homes.iter().map(|at| at.lag).max().unwrap_or(0);
         table.row(vec![
             child.name.clone(),
             child.kind.clone(),
-            format!("{} s", child.connected_s),
+            child.connected(),
             acknowledged.join(", "),
-            lag.to_string(),
+            child.lag().to_string(),
             bytes(child.queued_bytes),
             bytes(child.traffic.bytes_sent),
             bytes(child.traffic.bytes_received),
-            if child.stuck { "STUCK" } else { "" }.to_owned(),
+            child.state(),
         ]);
     }
     table
 }
-
-fn both_ways(traffic: &Traffic) -> String {
-    bytes(traffic.bytes_sent + traffic.bytes_received)
-}
-
-const PATH: &str = "/status";
 
 const HELP: &str = "\
 Shows who is connected to a home or a site, how far they are behind, hit ratios, and who is

@@ -42,6 +42,7 @@ use first_start::FirstStart;
 pub use identity::home_in_store;
 use life::{EndedLife, Life, Who};
 use view::{Shared, View};
+pub use volume::HOME_VOLUME_MIN;
 
 /// A home that has its store open, listens, and is ready to [run](HomeServer::run).
 pub struct HomeServer {

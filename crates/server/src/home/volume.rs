@@ -11,14 +11,14 @@ use crate::error::ServerError;
 
 /// The least size of a volume for a home with default settings, in bytes: journals and tables of a few MiB, the same again
 /// while a table is rewritten, and a share for removals.
-pub(super) const VOLUME_MIN: u64 = 24 << 20;
+pub const HOME_VOLUME_MIN: u64 = 24 << 20;
 
 /// The least size of a volume for a home with this configuration, in bytes; none if its volume is not to be asked.
 pub(super) fn least(config: &HomeConfigFile) -> Option<u64> {
     match config.store.disk_reserve {
-        None => Some(VOLUME_MIN),
+        None => Some(HOME_VOLUME_MIN),
         Some(reserve) if reserve.0 == 0 => None,
-        Some(reserve) => Some(VOLUME_MIN.saturating_add(reserve.0)),
+        Some(reserve) => Some(HOME_VOLUME_MIN.saturating_add(reserve.0)),
     }
 }
 
@@ -79,9 +79,9 @@ mod tests {
     #[test]
     fn what_is_left_alone_is_needed_as_well() {
         let mut config = HomeConfigFile::default();
-        assert_eq!(least(&config), Some(VOLUME_MIN));
+        assert_eq!(least(&config), Some(HOME_VOLUME_MIN));
         config.store.disk_reserve = Some(Bytes(1 << 20));
-        assert_eq!(least(&config), Some(VOLUME_MIN + (1 << 20)));
+        assert_eq!(least(&config), Some(HOME_VOLUME_MIN + (1 << 20)));
         config.store.disk_reserve = Some(Bytes(0));
         assert_eq!(least(&config), None);
     }

@@ -68,6 +68,7 @@ pub(super) fn as_json(rows: &[Row]) -> Vec<serde_json::Value> {
             failed,
             per_second,
             counts,
+            ..
         } = &row.measured;
         serde_json::json!({
             "operation": row.operation.key(),

@@ -5,7 +5,7 @@ use super::operation::{Operation, TEN, increment, write_all};
 use super::own_segment::{Filled, own_objects, value};
 use crate::failure::Failure;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use thorp_client::{Error, ErrorKind, JoinConfig, Member, Reference, Stats};
 use thorp_model::SplitMix64;
 
@@ -16,7 +16,9 @@ pub(super) struct Measured {
     pub(super) latencies: Latencies,
     /// Given up after all attempts: others were busy there.
     pub(super) failed: u64,
-    /// Operations a second while nothing else was done.
+    /// How long those took.
+    failed_for: Duration,
+    /// Operations that ended well, in each second of all operations.
     pub(super) per_second: f64,
     /// What was counted meanwhile.
     pub(super) counts: Counts,
@@ -110,10 +112,7 @@ impl<'a> Worker<'a> {
             }
             measured.counts = Counts::of(&self.member.stats().since(&before));
         }
-        let busy = measured.latencies.sum().as_secs_f64();
-        if busy > 0. {
-            measured.per_second = measured.latencies.count() as f64 / busy;
-        }
+        measured.end();
         Ok(measured)
     }
 
@@ -183,17 +182,31 @@ impl Measured {
         match done {
             Ok(()) => self.latencies.add(begun.elapsed()),
             Err(error) if matches!(error.kind(), ErrorKind::Conflict | ErrorKind::Busy { .. }) => {
-                self.failed += 1;
+                self.give_up(begun.elapsed());
             }
             Err(error) => return Err(error.into()),
         }
         Ok(())
     }
 
+    fn give_up(&mut self, took: Duration) {
+        self.failed += 1;
+        self.failed_for += took;
+    }
+
+    /// All is measured. What was given up took its time, too.
+    fn end(&mut self) {
+        let busy = (self.latencies.sum() + self.failed_for).as_secs_f64();
+        if busy > 0. {
+            self.per_second = self.latencies.count() as f64 / busy;
+        }
+    }
+
     /// What another member has measured at the same time.
     pub(super) fn add(&mut self, other: &Measured) {
         self.latencies.add_all(&other.latencies);
         self.failed += other.failed;
+        self.failed_for += other.failed_for;
         self.per_second += other.per_second;
         self.counts.add(other.counts);
     }
@@ -230,5 +243,26 @@ impl Until<'_> {
     fn goes_on(&self, measured: &Measured) -> bool {
         let is_first = measured.latencies.count() + measured.failed == 0;
         !self.stop.load(Ordering::Relaxed) && (is_first || Instant::now() < self.end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_given_up_takes_time_and_makes_nothing_faster() {
+        let mut measured = Measured::default();
+        measured.latencies.add(Duration::from_millis(100));
+        measured.give_up(Duration::from_millis(400));
+        measured.end();
+        assert_eq!((measured.failed, measured.per_second), (1, 2.));
+        let mut both = measured.clone();
+        both.add(&measured);
+        assert_eq!((both.failed, both.per_second), (2, 4.));
+        let mut nothing = Measured::default();
+        nothing.give_up(Duration::from_millis(400));
+        nothing.end();
+        assert_eq!(nothing.per_second, 0.);
     }
 }

@@ -170,7 +170,8 @@ async fn connect(shown: &str, place: &Address, within: Duration) -> Check {
                 true => format!("[{host}]:{port}"),
                 false => format!("{host}:{port}"),
             };
-            let asked = tokio::task::spawn_blocking(move || http::is_spoken(&node, HTTP_WITHIN));
+            let within = within.min(HTTP_WITHIN);
+            let asked = tokio::task::spawn_blocking(move || http::is_spoken(&node, within));
             match asked.await {
                 Ok(true) => Err(Error::SpeaksHttp),
                 _ => Ok(()),
@@ -316,6 +317,51 @@ const HTTP_WITHIN: Duration = Duration::from_secs(1);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::TcpListener;
+    use std::thread;
+    use thorp_net::{CertificateAuthority, NodeRole, issue};
+
+    const PORTS: usize = 12;
+
+    fn ports() -> [TcpListener; PORTS] {
+        [(); PORTS].map(|()| TcpListener::bind("127.0.0.1:0").unwrap())
+    }
+
+    /// What is found at ports, as a member.
+    fn found(ports: &[TcpListener], within: Duration) -> Vec<String> {
+        let dir = tempfile::tempdir().unwrap();
+        let (ca, anna) = (dir.path().join("ca"), dir.path().join("anna"));
+        CertificateAuthority::init(&ca).unwrap();
+        let anna = issue(&ca, &anna, NodeRole::Member, "anna").unwrap();
+        let addresses = ports.iter().map(|port| at(port.local_addr().unwrap()));
+        let addresses: Vec<Address> = addresses.collect();
+        let runtime = thorp_server::runtime().unwrap();
+        let found = runtime.block_on(all(&addresses, Some(&anna), Instant::now() + within));
+        let lines = found.into_iter().map(|found| found.check.lines().remove(0));
+        lines.collect()
+    }
+
+    /// Nobody answers before all were called: one call after the other would end only with its time.
+    #[test]
+    fn all_addresses_are_called_at_the_same_time() {
+        let ports = ports();
+        let called = ports.each_ref().map(|port| port.try_clone().unwrap());
+        let hung_up = thread::spawn(move || called.map(|port| port.accept().unwrap()).len());
+        let found = found(&ports, Duration::from_secs(60));
+        assert_eq!(hung_up.join().unwrap(), PORTS);
+        assert_eq!(found.len(), PORTS);
+        let is_late = |line: &String| line.contains("nothing came within");
+        assert!(!found.iter().any(is_late), "{found:#?}");
+    }
+
+    #[test]
+    fn all_addresses_have_one_deadline() {
+        let found = found(&ports(), Duration::ZERO);
+        assert_eq!(found.len(), PORTS);
+        for line in found {
+            assert!(line.contains("nothing came within 0.0 ms"), "{line}");
+        }
+    }
 
     #[test]
     fn the_side_with_the_older_version_is_to_be_updated() {

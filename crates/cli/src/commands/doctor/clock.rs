@@ -6,6 +6,7 @@
 
 use super::Check;
 use std::time::{Duration, SystemTime};
+use thorp_model::limits::{CLOCK_DRIFT_MS_MAX, CLOCK_RESERVE_MS, HEARTBEAT_MS};
 
 /// Compares the time that a home has promised with the time here.
 pub(super) fn check(home: &str, there: SystemTime, here: SystemTime) -> Check {
@@ -46,10 +47,10 @@ fn between(there: SystemTime, here: SystemTime) -> Duration {
 
 const CLOCK: &str = "clock";
 const SET: &str = "look at the time of both machines, and let both take it from a server of time (NTP): certificates and stamps rely on it";
-/// A home promises as far ahead after its start, and a heartbeat more.
-const SMALL: Duration = Duration::from_secs(15);
+/// So far ahead a home reserves its clock, and begins there after a restart. What it promises may be a heartbeat old.
+const SMALL: Duration = Duration::from_millis(CLOCK_RESERVE_MS + HEARTBEAT_MS);
 /// From there on, a home does not move its clock for others.
-const LARGE: Duration = Duration::from_secs(60);
+const LARGE: Duration = Duration::from_millis(CLOCK_DRIFT_MS_MAX);
 
 #[cfg(test)]
 mod tests {
@@ -58,13 +59,16 @@ mod tests {
     #[test]
     fn a_small_difference_says_nothing_and_a_large_one_is_a_problem() {
         let now = SystemTime::now();
-        let word = |ahead: i64| {
-            let by = Duration::from_secs(ahead.unsigned_abs());
-            let there = if ahead < 0 { now - by } else { now + by };
-            check("alps", there, now).first_word()
+        let word = |by_ms: u64| {
+            let by = Duration::from_millis(by_ms);
+            let words = [now + by, now - by].map(|there| check("alps", there, now).first_word());
+            assert_eq!(words[0], words[1]);
+            words[0]
         };
-        assert_eq!((word(0), word(14), word(-14)), ("ok", "ok", "ok"));
-        assert_eq!((word(30), word(-30)), ("warning", "warning"));
-        assert_eq!((word(600), word(-600)), ("problem", "problem"));
+        let reserved = CLOCK_RESERVE_MS + HEARTBEAT_MS;
+        assert_eq!((word(0), word(reserved)), ("ok", "ok"));
+        assert_eq!(word(reserved + 1), "warning");
+        assert_eq!(word(CLOCK_DRIFT_MS_MAX), "warning");
+        assert_eq!(word(CLOCK_DRIFT_MS_MAX + 1), "problem");
     }
 }

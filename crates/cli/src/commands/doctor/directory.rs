@@ -3,9 +3,9 @@
 use super::Check;
 use crate::commands::home::store_in;
 use crate::text::bytes;
-use std::fs::{File, TryLockError};
 use std::path::Path;
-use thorp_store::{Volume, readable_by_others};
+use thorp_server::HOME_VOLUME_MIN;
+use thorp_store::{OpenError, Room, readable_by_others};
 
 /// Looks from outside: the store is not opened, and may be in use.
 pub(super) fn check(dir: &Path) -> Vec<Check> {
@@ -19,60 +19,46 @@ pub(super) fn check(dir: &Path) -> Vec<Check> {
     }
     let store = store_in(dir);
     let mut checks = vec![format_of(&store), in_use(&store)];
-    checks.extend(Volume::of(&store).map(|volume| room(&store, volume)));
+    checks.extend(Room::of(&store).map(|found| room(&store, found)));
     checks.extend(private(dir));
     checks
 }
 
-/// The first line of the store's marker.
+/// The format of the store, as its marker says.
 fn format_of(store: &Path) -> Check {
     let shown = store.display();
-    let marker = match std::fs::read_to_string(store.join(MARKER)) {
-        Ok(marker) => marker,
-        Err(error) => {
-            let found = format!("{shown} is no store: {MARKER}: {error}");
-            return Check::problem(
-                "store",
-                found,
-                "give the --dir of a home, or of `thorp dev`",
-            );
-        }
-    };
-    let mut words = marker.split_whitespace();
-    let format = words.find_map(|word| word.strip_prefix("format=")?.parse::<u32>().ok());
-    match format {
-        Some(format) if format > KNOWN_FORMAT => Check::problem(
-            "store",
-            format!("{shown} has format {format}, and this program knows up to {KNOWN_FORMAT}"),
-            "take the later version of Thorp that has written it",
-        ),
-        Some(format) => {
-            let check = Check::ok("store", format!("{shown} has format {format}"));
+    match thorp_store::format_of(store) {
+        Ok(Some(format)) => {
+            let check = Check::ok(STORE, format!("{shown} has format {format}"));
             check.with("format", format)
         }
-        None => Check::problem(
-            "store",
-            format!("{shown}: its marker {MARKER} cannot be read"),
+        Ok(None) => Check::problem(
+            STORE,
+            format!("{shown} is no store: it has no marker"),
+            "give the --dir of a home, or of `thorp dev`",
+        ),
+        Err(OpenError::NewerFormat { found, known, .. }) => Check::problem(
+            STORE,
+            format!("{shown} has format {found}, and this program knows up to {known}"),
+            "take the later version of Thorp that has written it",
+        ),
+        Err(error) => Check::problem(
+            STORE,
+            error.to_string(),
             "`thorp check DIR` tells what is damaged; restore it from a copy",
         ),
     }
 }
 
-/// Whether a process has it open. Its lock is held for no longer than this looks.
+/// Whether a process has it open.
 fn in_use(store: &Path) -> Check {
-    let lock = match File::open(store.join(LOCK)) {
-        Ok(lock) => lock,
-        Err(_) => return Check::ok("lock", "no process has the store open"),
-    };
-    match lock.try_lock_shared() {
-        Ok(()) => Check::ok(
+    match thorp_store::is_in_use(store) {
+        Ok(false) => Check::ok(
             "lock",
             "no process has the store open: `thorp check DIR` reads all of it",
         ),
-        Err(TryLockError::WouldBlock) => {
-            Check::ok("lock", "a process has the store open: its home runs")
-        }
-        Err(TryLockError::Error(error)) => Check::warning(
+        Ok(true) => Check::ok("lock", "a process has the store open: its home runs"),
+        Err(error) => Check::warning(
             "lock",
             format!("whether a process has the store open is not known: {error}"),
             "look at it as the user that runs the home",
@@ -80,44 +66,40 @@ fn in_use(store: &Path) -> Check {
     }
 }
 
-/// The room on the volume, against what a home needs.
-fn room(store: &Path, volume: Volume) -> Check {
+/// The room on the volume, against what the store needs before it takes commits.
+fn room(store: &Path, room: Room) -> Check {
+    let Room { volume, needed } = room;
     let (size, free) = (bytes(volume.size), bytes(volume.free));
-    let share = (volume.size / 8).clamp(SHARE_MIN, SHARE_MAX);
     let found = format!(
         "{free} of {size} are free on the volume of {}",
         store.display()
     );
-    let check = if volume.size < VOLUME_MIN {
+    let below = bytes(needed);
+    let check = if volume.size < HOME_VOLUME_MIN {
+        let least = bytes(HOME_VOLUME_MIN);
         Check::problem(
-            "room",
-            format!(
-                "{found}, and a home needs a volume of {}",
-                bytes(VOLUME_MIN)
-            ),
+            ROOM,
+            format!("{found}, and a home needs a volume of {least}"),
             "move the home to a larger volume: docs/how-to/moving-a-home.md",
         )
-    } else if volume.free < share {
+    } else if volume.free < needed {
         Check::problem(
-            "room",
-            format!(
-                "{found}, and a home takes no commits below {}",
-                bytes(share)
-            ),
+            ROOM,
+            format!("{found}, and this home takes no commits below {below}"),
             "free some room, or remove what is not needed with `thorp rm`: docs/how-to/full-disk.md",
         )
-    } else if volume.free < 4 * share {
+    } else if volume.free < SOON_FULL * needed {
         Check::warning(
-            "room",
-            format!("{found}; below {} a home takes no commits", bytes(share)),
+            ROOM,
+            format!("{found}; below {below} this home takes no commits"),
             "free some room before it is full: docs/how-to/full-disk.md",
         )
     } else {
-        Check::ok("room", found)
+        Check::ok(ROOM, found)
     };
     check
         .with("free_bytes", volume.free)
-        .with("needed_bytes", share)
+        .with("needed_bytes", needed)
 }
 
 fn private(dir: &Path) -> Option<Check> {
@@ -126,7 +108,7 @@ fn private(dir: &Path) -> Option<Check> {
         Err(error) => {
             let found = format!("{}: {error}", dir.display());
             return Some(Check::warning(
-                "files",
+                STORE_FILES,
                 found,
                 "look at it as the user that runs the home",
             ));
@@ -139,58 +121,57 @@ fn private(dir: &Path) -> Option<Check> {
         first.display()
     );
     Some(Check::warning(
-        "files",
+        STORE_FILES,
         found,
         format!("chmod 700 {}", dir.display()),
     ))
 }
 
 const DIRECTORY: &str = "directory";
-const MARKER: &str = "thorp-store";
-const LOCK: &str = "thorp-lock";
-/// The highest format of a store that this program reads.
-const KNOWN_FORMAT: u32 = 2;
-/// The least volume of a home.
-const VOLUME_MIN: u64 = 24 << 20;
-/// What a home leaves alone of its volume: an eighth, between these.
-const SHARE_MIN: u64 = 3 << 20;
-const SHARE_MAX: u64 = 64 << 20;
+const STORE: &str = "store";
+/// Those of the certificate are `files`.
+const STORE_FILES: &str = "store_files";
+const ROOM: &str = "room";
+/// A home that has so many times of what it needs is not full before long.
+const SOON_FULL: u64 = 2;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thorp_store::{Options, Store};
+    use thorp_store::{Options, Store, Volume};
 
     #[test]
-    fn the_room_of_a_home_is_an_eighth_of_its_volume() {
-        let word = |size: u64, free: u64| {
+    fn a_home_is_full_by_what_its_store_needs() {
+        let word = |size: u64, free: u64, needed: u64| {
             let volume = Volume {
                 size: size << 20,
                 free: free << 20,
             };
-            room(Path::new("/"), volume).first_word()
+            let needed = needed << 20;
+            let check = room(Path::new("/"), Room { volume, needed });
+            check.first_word()
         };
-        assert_eq!(word(16, 16), "problem");
-        assert_eq!(word(80, 9), "problem");
-        assert_eq!(word(80, 20), "warning");
-        assert_eq!(word(80, 50), "ok");
-        assert_eq!(word(1 << 20, 60), "problem");
-        assert_eq!(word(1 << 20, 1 << 10), "ok");
+        assert_eq!(word(16, 16, 3), "problem");
+        // The example of docs/how-to/full-disk.md.
+        assert_eq!(word(100, 48, 52), "problem");
+        assert_eq!(word(100, 80, 52), "warning");
+        // Far more than an eighth of the volume is needed for what the engine has to do.
+        assert_eq!(word(1 << 20, 500, 1000), "problem");
+        assert_eq!(word(1 << 20, 1 << 11, 1000), "ok");
+        assert_eq!(word(80, 50, 10), "ok");
     }
 
-    /// The store writes these names and this format; it does not say so otherwise.
     #[test]
     fn a_store_is_known_by_its_marker_and_its_lock() {
         let dir = tempfile::tempdir().unwrap();
         let at = dir.path().join("store");
         let store = Store::open(&at, Options::default()).unwrap();
-        let known = format!("has format {KNOWN_FORMAT}");
-        assert!(format_of(&at).lines()[0].ends_with(&known));
+        assert!(format_of(&at).lines()[0].contains("has format"));
         assert!(in_use(&at).lines()[0].contains("its home runs"));
         drop(store);
         assert!(in_use(&at).lines()[0].contains("no process"));
-        std::fs::write(at.join(MARKER), "thorp-store format=9 engine=x crc=0").unwrap();
-        assert_eq!(format_of(&at).first_word(), "problem");
+        std::fs::write(at.join("thorp-store"), "thorp-store format=9").unwrap();
+        assert!(format_of(&at).lines()[0].contains("is damaged"));
         assert_eq!(format_of(dir.path()).first_word(), "problem");
     }
 }

@@ -67,7 +67,7 @@ fn modes(dir: &Path) -> Vec<Check> {
     }
     if let Some(mode) = of_key.filter(|mode| mode & OTHERS != 0) {
         let found = format!("others may use the key {shown_key}: its mode is {mode:04o}");
-        let check = Check::problem("files", found, format!("chmod 600 {shown_key}"));
+        let check = Check::problem("key", found, format!("chmod 600 {shown_key}"));
         checks.push(check.or(
             "if others could log in here meanwhile, revoke it with `thorp ca revoke`, and join again with a new key",
         ));

@@ -1,27 +1,9 @@
 //! What the nodes say of themselves, where the context knows their status ports.
 
 use super::Check;
+use crate::commands::node_status::{PATH, Status};
 use crate::http::{self, HTTPS};
-use serde::Deserialize;
 use std::time::{Duration, Instant};
-
-/// What is looked at. What an older or newer node does not tell is left out.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Status {
-    role: String,
-    name: String,
-    village: String,
-    version: String,
-    health: Health,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Health {
-    ok: bool,
-    reasons: Vec<String>,
-}
 
 /// Asks each in turn. One that does not answer is no problem: nobody needs it to join.
 pub(super) fn check(nodes: &[String], village: Option<&str>, deadline: Instant) -> Vec<Check> {
@@ -31,7 +13,7 @@ pub(super) fn check(nodes: &[String], village: Option<&str>, deadline: Instant) 
 
 fn one(node: &str, village: Option<&str>, deadline: Instant) -> Check {
     let left = deadline.saturating_duration_since(Instant::now());
-    let asked = http::get(node, "/status", left.min(WITHIN).max(LEAST));
+    let asked = http::get(node, PATH, left.min(WITHIN).max(LEAST));
     let body = match asked {
         Ok(body) => body,
         Err(failure) => {
@@ -39,11 +21,11 @@ fn one(node: &str, village: Option<&str>, deadline: Instant) -> Check {
             return failure.advice().fold(check, Check::or);
         }
     };
-    match serde_json::from_str(&body) {
+    match Status::of(&body) {
         Ok(status) => judged(node, &status, village),
-        Err(error) => Check::warning(
+        Err(failure) => Check::warning(
             STATUS,
-            format!("{node}: the answer is not a node's status: {error}"),
+            format!("{node}: {}", failure.what()),
             "give the context the --http address of a home or a site: `thorp context add`",
         ),
     }
@@ -87,6 +69,7 @@ const LEAST: Duration = Duration::from_millis(50);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::node_status::Health;
 
     fn word(change: impl FnOnce(&mut Status)) -> &'static str {
         let mut status = Status {

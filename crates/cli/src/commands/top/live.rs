@@ -1,8 +1,9 @@
 //! The live view: a thread looks at the node, this one draws and reads keys.
 
 use super::screen::draw;
-use super::snapshot::{Snapshot, Source};
+use super::snapshot::Snapshot;
 use super::view::View;
+use crate::commands::node_status::Source;
 use crate::commands::signals;
 use crate::failure::Failure;
 use ratatui::DefaultTerminal;
@@ -31,7 +32,7 @@ pub(super) fn show(source: Source, mut view: View) -> Result<(), Failure> {
 fn keep_looking(source: &Source, looks: &Sender<Result<Snapshot, Failure>>) {
     loop {
         thread::sleep(EVERY);
-        if looks.send(source.look()).is_err() {
+        if looks.send(Snapshot::of(source)).is_err() {
             return;
         }
     }

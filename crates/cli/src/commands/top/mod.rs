@@ -5,10 +5,11 @@ mod screen;
 mod snapshot;
 mod view;
 
+use super::node_status::{self, Source};
 use super::{say, say_json, status};
-use crate::failure::{Code, Failure};
+use crate::failure::Failure;
 use clap::Args;
-use snapshot::Source;
+use snapshot::Snapshot;
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::thread;
@@ -38,31 +39,24 @@ pub(crate) struct Options {
 
 /// The first look is before the screen is taken: a wrong address is told as any other.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let node = match &options.node {
-        Some(node) => node.clone(),
-        None => first_here()?,
+    let node = options.node.clone();
+    let source = Source {
+        // There is at least one.
+        node: node.unwrap_or_else(|| status::nodes_here().swap_remove(0)),
+        operator: node_status::operator(options.identity.as_deref())?,
+        within: Duration::from_secs(options.timeout.max(1)),
     };
-    let timeout = Duration::from_secs(options.timeout.max(1));
-    let source = Source::new(node, options.identity.as_deref(), timeout)?;
     let mut view = View::of(&source.node);
-    view.add(source.look()?);
+    view.add(Snapshot::of(&source)?);
     if !options.once && !options.json && std::io::stdout().is_terminal() {
         return live::show(source, view);
     }
     thread::sleep(live::EVERY);
-    view.add(source.look()?);
+    view.add(Snapshot::of(&source)?);
     match options.json {
         true => say_json(&view.as_json()),
         false => view.lines().iter().try_for_each(|line| say(line)),
     }
-}
-
-fn first_here() -> Result<String, Failure> {
-    let first = status::nodes_here().into_iter().next();
-    first.ok_or_else(|| {
-        let what = "nothing says where a node serves its status";
-        Failure::new(what, "name it: `thorp top HOST:PORT`").with(Code::Usage)
-    })
 }
 
 const HELP: &str = "\

@@ -1,6 +1,7 @@
 //! The whole screen, drawn again each second.
 
-use super::view::{HEADINGS, View};
+use super::view::{HEADINGS, NO_ANSWER, View};
+use crate::commands::node_status::{FULL, NO_STREAM, NOT_WELL};
 use crate::text::Side;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout};
@@ -31,7 +32,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, view: &View, has_keys: bool) {
 }
 
 fn styled((number, line): (usize, String)) -> Line<'static> {
-    let is_bad = ["NOT WELL", "NO ANSWER", "FULL", "does not come in"]
+    let is_bad = [NOT_WELL, NO_ANSWER, FULL, NO_STREAM]
         .iter()
         .any(|word| line.contains(word));
     let style = match (number, is_bad) {

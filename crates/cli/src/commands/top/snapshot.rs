@@ -1,97 +1,8 @@
 //! A node at one moment, and what it did since the one before.
 
-use crate::commands::status::{not_a_node, operators_only};
+use crate::commands::node_status::{Source, Status};
 use crate::failure::Failure;
-use crate::http;
-use serde::Deserialize;
-use std::path::Path;
-use std::time::{Duration, Instant};
-use thorp_net::Identity;
-
-/// What a node tells of itself. What an older or newer one does not tell is left out.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Status {
-    pub(super) role: String,
-    pub(super) name: String,
-    pub(super) village: String,
-    pub(super) version: String,
-    pub(super) uptime_s: u64,
-    pub(super) health: Health,
-    pub(super) homes: Vec<Home>,
-    pub(super) children: Vec<Child>,
-    pub(super) pages: Pages,
-    pub(super) up: Traffic,
-    pub(super) down: Traffic,
-    pub(super) storage: Option<Storage>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Health {
-    pub(super) ok: bool,
-    pub(super) reasons: Vec<String>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Home {
-    pub(super) name: String,
-    pub(super) position: u64,
-    pub(super) connected: bool,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Child {
-    pub(super) edge: u64,
-    pub(super) name: String,
-    pub(super) kind: String,
-    pub(super) homes: Vec<AtHome>,
-    pub(super) queued_bytes: u64,
-    pub(super) traffic: Traffic,
-    pub(super) connected_s: u64,
-    pub(super) stuck: bool,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct AtHome {
-    pub(super) lag: u64,
-}
-
-/// Requests for pages.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Pages {
-    from_memory: u64,
-    redirected: u64,
-    joined: u64,
-    from_parent: u64,
-    from_disk: u64,
-}
-
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Traffic {
-    bytes_sent: u64,
-    bytes_received: u64,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Storage {
-    pub(super) bytes: u64,
-    pub(super) limit_bytes: Option<u64>,
-    pub(super) room: bool,
-    pub(super) lack: Option<Lack>,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-pub(super) struct Lack {
-    pub(super) free_bytes: u64,
-    pub(super) needed_bytes: u64,
-}
+use std::time::Instant;
 
 /// A node at one moment.
 #[derive(Clone, Debug)]
@@ -113,41 +24,9 @@ pub(super) struct Rates {
     pub(super) bytes_up: f64,
 }
 
-/// Where to ask, and as whom.
-#[derive(Clone, Debug)]
-pub(super) struct Source {
-    pub(super) node: String,
-    identity: Option<Identity>,
-    timeout: Duration,
-}
-
-impl Source {
-    pub(super) fn new(
-        node: String,
-        identity: Option<&Path>,
-        timeout: Duration,
-    ) -> Result<Self, Failure> {
-        let identity = identity.map(Identity::load).transpose();
-        let identity = identity.map_err(|error| {
-            let todo = "give the directory of an operator's certificate and key";
-            Failure::new(error.to_string(), todo)
-        })?;
-        if identity.is_none() && node.starts_with(http::HTTPS) {
-            return Err(operators_only(&node));
-        }
-        Ok(Source {
-            node,
-            identity,
-            timeout,
-        })
-    }
-
-    pub(super) fn look(&self) -> Result<Snapshot, Failure> {
-        let body = match &self.identity {
-            Some(operator) => http::get_as(operator, &self.node, PATH, self.timeout),
-            None => http::get(&self.node, PATH, self.timeout),
-        }?;
-        let status = serde_json::from_str(&body).map_err(|error| not_a_node(&error))?;
+impl Snapshot {
+    pub(super) fn of(source: &Source) -> Result<Self, Failure> {
+        let status = source.look()?;
         Ok(Snapshot {
             at: Instant::now(),
             status,
@@ -178,34 +57,10 @@ impl Rates {
     }
 }
 
-impl Pages {
-    pub(super) fn all(&self) -> u64 {
-        self.near() + self.from_parent + self.from_disk
-    }
-
-    /// Those that cost nothing further up.
-    pub(super) fn near(&self) -> u64 {
-        self.from_memory + self.redirected + self.joined
-    }
-}
-
-impl Traffic {
-    pub(super) fn both(&self) -> u64 {
-        self.bytes_sent + self.bytes_received
-    }
-}
-
-impl Child {
-    pub(super) fn lag(&self) -> u64 {
-        self.homes.iter().map(|at| at.lag).max().unwrap_or(0)
-    }
-}
-
-const PATH: &str = "/status";
-
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use std::time::Duration;
 
     /// A home at a position that has served so many bytes.
     pub(in super::super) fn snapshot(at: Instant, position: u64, bytes: u64) -> Snapshot {

@@ -1,9 +1,9 @@
 //! What is shown of a node: as lines, as a document, and on the screen.
 
-use super::snapshot::{Child, Rates, Snapshot, Status};
-use crate::text::{self, Side, Table, bytes, percent};
+use super::snapshot::{Rates, Snapshot};
+use crate::commands::node_status::{Child, Status, Storage};
+use crate::text::{Side, Table, bytes, percent};
 use std::collections::VecDeque;
-use std::time::Duration;
 
 /// A node over the last minute.
 #[derive(Debug)]
@@ -47,23 +47,16 @@ impl View {
             let why = self.lost.as_deref().unwrap_or("waiting for an answer");
             return vec![clean(&format!("{node}: {why}"))];
         };
-        let mut lines = vec![headline(status)];
+        let children = match status.children.len() {
+            1 => "1 child".to_owned(),
+            count => format!("{count} children"),
+        };
+        let mut lines = vec![format!("{}, {children}", status.headline())];
         if let Some(why) = &self.lost {
-            lines.push(format!("NO ANSWER: {why}"));
+            lines.push(format!("{NO_ANSWER}: {why}"));
         }
-        let reasons = status.health.reasons.iter();
-        lines.extend(reasons.map(|reason| format!("NOT WELL: {reason}")));
-        for home in &status.homes {
-            let state = match home.connected {
-                true => "",
-                false => ", its stream does not come in",
-            };
-            lines.push(format!(
-                "home {} at position {}{state}",
-                home.name, home.position
-            ));
-        }
-        lines.extend(storage(status));
+        lines.extend(status.reasons_and_homes());
+        lines.extend(status.storage.as_ref().map(Storage::line));
         lines.push(self.per_second(status));
         lines.iter().map(|line| clean(line)).collect()
     }
@@ -116,8 +109,8 @@ impl View {
                 "bytes": storage.bytes,
                 "limit_bytes": storage.limit_bytes,
                 "room": storage.room,
-                "free_bytes": storage.lack.map(|lack| lack.free_bytes),
-                "needed_bytes": storage.lack.map(|lack| lack.needed_bytes),
+                "free_bytes": storage.lack.as_ref().map(|lack| lack.free_bytes),
+                "needed_bytes": storage.lack.as_ref().map(|lack| lack.needed_bytes),
             })
         });
         let homes = status.homes.iter().map(|home| {
@@ -161,55 +154,15 @@ impl View {
     }
 }
 
-fn headline(status: &Status) -> String {
-    let health = match status.health.ok {
-        true => "well",
-        false => "NOT WELL",
-    };
-    let up = match status.uptime_s {
-        // It is whole seconds.
-        seconds @ 0..60 => format!("{seconds} s"),
-        seconds => text::time(Duration::from_secs(seconds)),
-    };
-    let children = match status.children.len() {
-        1 => "1 child".to_owned(),
-        count => format!("{count} children"),
-    };
-    format!(
-        "{} {}: {health}, up {up}, version {}, {children}",
-        status.role, status.name, status.version
-    )
-}
-
-fn storage(status: &Status) -> Option<String> {
-    let storage = status.storage.as_ref()?;
-    let limit = match storage.limit_bytes {
-        Some(limit) => format!(" of at most {}", bytes(limit)),
-        None => String::new(),
-    };
-    let room = match (&storage.lack, storage.room) {
-        (Some(lack), _) => {
-            let (free, needed) = (bytes(lack.free_bytes), bytes(lack.needed_bytes));
-            format!(", FULL: {free} free, {needed} needed")
-        }
-        (None, true) => ", with room".to_owned(),
-        (None, false) => ", FULL: no commits are taken".to_owned(),
-    };
-    Some(format!("store: {}{limit}{room}", bytes(storage.bytes)))
-}
-
 fn row(child: &Child) -> [String; COLUMNS] {
     [
         clean(&child.name),
         clean(&child.kind),
-        format!("{} s", child.connected_s),
+        child.connected(),
         child.lag().to_string(),
         bytes(child.queued_bytes),
         bytes(child.traffic.both()),
-        match child.stuck {
-            true => "STUCK".to_owned(),
-            false => String::new(),
-        },
+        child.state(),
     ]
 }
 
@@ -228,6 +181,8 @@ pub(super) const HEADINGS: [(&str, Side); COLUMNS] = [
     ("traffic", Side::Right),
     ("", Side::Left),
 ];
+/// It has answered before.
+pub(super) const NO_ANSWER: &str = "NO ANSWER";
 /// How many seconds are shown of what is gone.
 const SECONDS: usize = 120;
 
@@ -235,7 +190,7 @@ const SECONDS: usize = 120;
 mod tests {
     use super::super::snapshot::tests::snapshot;
     use super::*;
-    use std::time::Instant;
+    use std::time::{Duration, Instant};
 
     #[test]
     fn lines_have_the_node_its_rates_and_its_children() {
@@ -249,7 +204,7 @@ mod tests {
         for words in [
             "home alps: well, up 0 s, version 0.1.0, 1 child",
             "home alps at position 25",
-            "store: 4.0 KiB of at most 8.0 KiB, with room",
+            "store: 4.0 KiB of at most 8.0 KiB",
             "a second: 15 commits, 0 pages (75.0% of all from near), 2.0 KiB below",
             "an?na",
         ] {
