@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     planted::from_environment();
     let json = wants_json();
     text::be_quiet(json);
-    match parsed(json).and_then(run) {
+    match parsed(json).and_then(run).map_err(connect::explained) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             // Nothing is left to do if even that cannot be written.
