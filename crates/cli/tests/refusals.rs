@@ -352,7 +352,7 @@ fn a_name_has_one_role_and_a_node_starts_only_in_its_own() {
         "alps is a home of this village",
     );
     let boss = invite("boss", &["--role=boss"], "other");
-    assert!(boss.code == 2 && boss.err.contains("home, site, member or operator"));
+    assert!(boss.code == 2 && boss.err.contains("member, site, home, operator"));
     let said = invite("olga", &["--role=operator", "--with-site"], "other");
     assert_refused(&said, 2, "operator olga carries no redirector");
 
