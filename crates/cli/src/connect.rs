@@ -5,10 +5,13 @@ use crate::stream::LARGE_BYTES;
 use clap::Args;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::OnceLock;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
-use thorp_client::{Contexts, Given, JoinConfig, LEAVE_TIMEOUT, Member, Session, Whereabouts};
+use thorp_client::{
+    Contexts, Given, JoinConfig, LEAVE_TIMEOUT, Member, Origin, Session, Whereabouts,
+};
 
 /// Where to join, and as whom. A flag goes before a variable, and a variable goes before the current context.
 #[derive(Args, Clone, Debug)]
@@ -66,8 +69,21 @@ impl Via {
     }
 
     fn join_in(&self, session: Session) -> Result<Member, Failure> {
-        let found = Whereabouts::find(self.given())?;
+        let found = self.find()?;
         self.join_found(found, self.patience(), session)
+    }
+
+    /// Where to join. It is remembered for [`explained`].
+    fn find(&self) -> Result<Whereabouts, Failure> {
+        let (found, origins) = Whereabouts::find_with_origins(self.given())?;
+        let by = match origins.via {
+            Origin::Flag => "--via".to_owned(),
+            Origin::Variable => "THORP_VIA".to_owned(),
+            Origin::Context { name, .. } => format!("context {name}"),
+        };
+        // A command joins at one place.
+        let _ = JOINED.set(format!("joined at {}, by {by}", found.via.join(" and ")));
+        Ok(found)
     }
 
     fn join_found(
@@ -84,7 +100,7 @@ impl Via {
 
     /// How each of several members joins that go on for as long as there is something to do.
     pub(crate) fn config_for_long(&self) -> Result<JoinConfig, Failure> {
-        let found = Whereabouts::find(self.given())?;
+        let found = self.find()?;
         Ok(self.config(found, self.patience(), Session::new()))
     }
 
@@ -158,6 +174,31 @@ impl Pinned {
     }
 }
 
+/// A failure because there is no home of a name says where the command has joined, and which context may be meant.
+pub(crate) fn explained(failure: Failure) -> Failure {
+    let Some(home) = unknown_home(failure.what()).map(ToOwned::to_owned) else {
+        return failure;
+    };
+    let failure = match JOINED.get() {
+        Some(joined) => failure.and(joined),
+        None => failure,
+    };
+    let names = Contexts::of_user().and_then(|contexts| contexts.names());
+    match names.is_ok_and(|names| names.contains(&home)) {
+        true => failure.or(format!("there is a context {home}: --context {home}")),
+        false => failure,
+    }
+}
+
+/// The home of which the client library says that there is none.
+fn unknown_home(what: &str) -> Option<&str> {
+    let (_, rest) = what.split_once("there is no home called ")?;
+    rest.split(';').next()
+}
+
+/// Where this command has joined, and what said so.
+static JOINED: OnceLock<String> = OnceLock::new();
+
 /// While nobody answers, a person is told so. Told once; ends when it is dropped.
 struct Waiting(#[expect(dead_code, reason = "it ends the thread by being dropped")] Sender<()>);
 
@@ -194,6 +235,14 @@ mod tests {
     struct Cli {
         #[command(flatten)]
         via: Via,
+    }
+
+    #[test]
+    fn the_unknown_home_is_the_one_that_the_library_names() {
+        let what = "there is no home called play; known are: dev";
+        assert_eq!(unknown_home(what), Some("play"));
+        assert_eq!(unknown_home("there is no home called play"), Some("play"));
+        assert_eq!(unknown_home("alps is not reached"), None);
     }
 
     #[test]

@@ -61,6 +61,12 @@ impl Failure {
         self
     }
 
+    /// The same with one more thing that has to do with it.
+    pub(crate) fn and(mut self, what: impl fmt::Display) -> Self {
+        self.what = format!("{}; {what}", self.what);
+        self
+    }
+
     /// A file that cannot be read or written.
     pub(crate) fn file(path: &Path, error: &std::io::Error) -> Self {
         Failure::new(

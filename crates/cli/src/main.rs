@@ -34,7 +34,10 @@ fn main() -> ExitCode {
     planted::from_environment();
     let json = wants_json();
     text::be_quiet(json);
-    match parsed(Cli::try_parse(), json).and_then(|command| run(command, json)) {
+    match parsed(Cli::try_parse(), json)
+        .and_then(|command| run(command, json))
+        .map_err(connect::explained)
+    {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             failure.tell(json);

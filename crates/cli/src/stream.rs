@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::progress::Progress;
 use std::fs::File;
-use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
+use std::io::{self, Cursor, IsTerminal, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use tempfile::SpooledTempFile;
 
@@ -34,6 +34,7 @@ impl Input {
     pub(crate) fn open(file: Option<&Path>) -> Result<Self, Failure> {
         let Some(path) = file.filter(|file| *file != Path::new("-")) else {
             let name = Path::new("standard input");
+            note_terminal();
             let kind = copied(&mut io::stdin().lock());
             let kind = kind.map_err(|error| Failure::file(name, &error))?;
             return Ok(Self::new(name, kind));
@@ -66,6 +67,14 @@ impl Input {
     pub(crate) fn failure(&mut self) -> Option<Failure> {
         let error = self.failed.take()?;
         Some(Failure::file(&self.name, &error))
+    }
+}
+
+/// Says what a command waits for that reads what a person types.
+pub(crate) fn note_terminal() {
+    if io::stdin().is_terminal() {
+        // Whoever reads no errors misses nothing.
+        let _ = crate::text::note("reading standard input, from this terminal: Ctrl-D ends it");
     }
 }
 

@@ -37,6 +37,30 @@ fn bash_completes_commands() {
     assert_eq!(loaded("bash", "", asks).unwrap().trim(), "status");
 }
 
+/// What bash offers after these words, in a directory with two contexts.
+fn offered(words: &[&str]) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["dev", "play"] {
+        std::fs::create_dir_all(dir.path().join("contexts").join(name)).unwrap();
+    }
+    let config = format!("export THORP_CONFIG={}", dir.path().display());
+    let (last, before) = (words.len() - 1, words[words.len() - 2]);
+    let asks = format!(
+        "COMP_WORDS=({}); COMP_CWORD={last}; _thorp thorp '{}' {before}; echo \"${{COMPREPLY[@]}}\"",
+        words.join(" "),
+        words[last].trim_matches('\''),
+    );
+    loaded("bash", &config, &asks).unwrap().trim().to_owned()
+}
+
+#[test]
+fn bash_completes_contexts_and_roles_and_nothing_that_is_hidden() {
+    assert_eq!(offered(&["thorp", "ls", "--context", "p"]), "play");
+    assert_eq!(offered(&["thorp", "context", "use", "d"]), "dev");
+    assert_eq!(offered(&["thorp", "invite", "--role", "op"]), "operator");
+    assert_eq!(offered(&["thorp", "demo"]), "demo");
+}
+
 #[test]
 fn zsh_and_fish_take_their_scripts() {
     let system = "autoload -Uz compinit && compinit -u -D";

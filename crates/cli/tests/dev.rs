@@ -334,3 +334,205 @@ fn a_program_joins_as_the_command_does() {
     // The identity was not the context's own.
     assert!(Path::new(&user.path("work/anna/node.key")).exists());
 }
+
+/// What a village prints, between the marks of its examples: each command of another terminal.
+fn examples(said: &[String]) -> Vec<String> {
+    let commands = said
+        .iter()
+        .filter_map(|line| line.strip_prefix("    thorp "));
+    let plain = commands.map(|line| line.split("    #").next().unwrap());
+    plain.map(|line| line.trim().to_owned()).collect()
+}
+
+/// A token once let into the first village, which is the current context's.
+#[test]
+fn what_a_second_village_prints_leads_there() {
+    let user = User::new();
+    let (_dev, said) = user.dev(&[]);
+    assert!(
+        examples(&said)
+            .iter()
+            .all(|line| !line.contains("--context"))
+    );
+    let (play, said) = user.dev(&["--name", "play", "--dir", "play"]);
+    let examples = examples(&said);
+    assert_eq!(examples.len(), 3, "{said:?}");
+    let run = |line: &str| {
+        let line = line.replace("NAME", "gina");
+        user.out(&line.split(' ').collect::<Vec<_>>())
+    };
+    run(&examples[0]);
+    assert!(run(&examples[1]).contains("1 object"));
+    let invitation = run(&examples[2]);
+    let words = "member gina may join the village of play with this token";
+    assert!(invitation.starts_with(words), "{invitation}");
+    let gina = User::new();
+    let token = invitation.split_whitespace().last().unwrap();
+    let said = gina.out(&["join", token]);
+    assert!(said.contains("context play"), "{said}");
+    gina.out(&["inspect", "thorp://play/notes"]);
+    // Without the flag it is the current one's.
+    let told = user.json(&["invite", "hans", "--json"]);
+    assert_eq!(told["home"], "dev");
+    let told = user.json(&["invite", "hans", "--context", "play", "--json"]);
+    assert_eq!(told["home"], "play");
+    let names = |told: &Value| {
+        let nodes = told["nodes"].as_array().unwrap().iter();
+        nodes.map(|node| node["name"].clone()).collect::<Vec<_>>()
+    };
+    let told = user.json(&["status", "--context", "play", "--json"]);
+    assert_eq!(names(&told), ["play", "site"]);
+    // A name that is not known here, and is that of a context.
+    let said = user.run(&["put", "thorp://play/notes", "--text", "x"]);
+    assert_eq!(said.code, 5, "{}", said.err);
+    for words in ["by context dev", "there is a context play: --context play"] {
+        assert!(said.err.contains(words), "{}", said.err);
+    }
+    assert_eq!(play.terminate(), 0);
+}
+
+#[test]
+fn a_variable_does_not_choose_the_authority_and_that_is_said() {
+    let user = User::new();
+    let (_dev, _) = user.dev(&[]);
+    let with_via = |arguments: &[&str]| {
+        let mut command = user.command(arguments);
+        command.env("THORP_VIA", "127.0.0.1:9");
+        finish(command)
+    };
+    let said = with_via(&["invite", "hans"]);
+    assert!(said.out.contains("the village of dev"), "{}", said.out);
+    assert!(said.err.contains("that of context dev"), "{}", said.err);
+    let said = with_via(&["invite", "ida", "--context", "dev"]);
+    assert_eq!((said.code, &*said.err), (0, ""));
+}
+
+#[test]
+fn a_copied_village_says_how_it_is_opened() {
+    let user = User::new();
+    let (dev, _) = user.dev(&[]);
+    let object = user.out(&["put", "thorp://dev/notes", "--text", "hello"]);
+    assert_eq!(dev.terminate(), 0);
+    let work = user.path("work");
+    let copy = "mv thorp-dev old && cp -a old thorp-dev && rm -r old";
+    let mut shell = Command::new("sh");
+    assert!(
+        shell
+            .args(["-c", copy])
+            .current_dir(&work)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let (dev, said) = user.dev(&[]);
+    let said = said.join("\n");
+    assert!(said.contains("the home is closed: "), "{said}");
+    assert!(said.contains("run `thorp confirm ./thorp-dev`"), "{said}");
+    assert!(!said.contains("thorp put"), "{said}");
+    std::thread::sleep(Duration::from_secs(1));
+    let log = dev.log();
+    let of_site = log.iter().filter(|line| line.contains("turned away"));
+    assert!(of_site.count() <= 1, "{log:?}");
+    assert_eq!(dev.terminate(), 0);
+    user.out(&["confirm", "./thorp-dev"]);
+    let (_dev, _) = user.dev(&[]);
+    assert_eq!(user.out(&["get", object.trim()]), "hello");
+}
+
+#[test]
+fn a_village_has_all_its_ports_again() {
+    let user = User::new();
+    let at = || {
+        let mut command = user.command(&["dev", "--until-stdin-closes"]);
+        command.arg("--json");
+        let process = Process::start(command);
+        let text = process.lines_until("}").join("\n");
+        let told: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(process.terminate(), 0);
+        ["home", "site", "authority", "status"].map(|part| told[part].clone())
+    };
+    assert_eq!(at(), at());
+}
+
+/// Ctrl-C twice.
+#[test]
+fn a_second_signal_leaves_nothing_of_what_is_temporary() {
+    let user = User::new();
+    for _ in 0..3 {
+        let (dev, _) = user.dev(&["--temporary"]);
+        thorp_testing::signal("INT", dev.id());
+        thorp_testing::signal("INT", dev.id());
+        let code = dev.end();
+        assert!([0, 130].contains(&code), "{code}");
+        assert!(user.contexts().names().unwrap().is_empty());
+        let held = fs::read_dir(user.dir.path()).unwrap();
+        let mut names = held.map(|held| held.unwrap().file_name().into_string().unwrap());
+        assert!(!names.any(|name| name.starts_with("thorp-dev-")));
+    }
+}
+
+#[test]
+fn who_has_no_authority_and_no_status_address_is_told_so() {
+    let (user, anna) = (User::new(), User::new());
+    let (_dev, _) = user.dev(&[]);
+    let invitation = user.out(&["invite", "anna"]);
+    anna.out(&["join", invitation.split_whitespace().last().unwrap()]);
+    for arguments in [
+        &["ca", "list"][..],
+        &["ca", "revoke", "ben", "--at", "127.0.0.1:9"],
+        &["invite", "ben"],
+    ] {
+        let said = anna.run(arguments);
+        assert_eq!(said.code, 5, "{arguments:?}: {}", said.err);
+        assert!(
+            said.err.contains("ask whoever runs that village"),
+            "{}",
+            said.err
+        );
+    }
+    let said = anna.run(&["status"]);
+    // Some other test may run a node at the usual port.
+    if said.code == 4 {
+        let words = "context dev knows no address where a node serves its status";
+        assert!(said.err.contains(words), "{}", said.err);
+        assert!(said.err.contains("`thorp doctor`"), "{}", said.err);
+    }
+    // The village's own user needs no directory.
+    assert!(user.out(&["ca", "list"]).contains("anna"));
+    let (at, contexts) = (user.contexts().get("dev").unwrap().join, user.contexts());
+    user.out(&["ca", "revoke", "anna", "--at", &at[0]]);
+    user.out(&["ca", "init", "elsewhere", "--from", "thorp-dev"]);
+    let said = user.run(&["ca", "list"]);
+    assert_eq!(said.code, 5, "{}", said.out);
+    assert!(said.err.contains("any more"), "{}", said.err);
+    assert!(contexts.get("dev").unwrap().authority.is_some());
+}
+
+#[test]
+fn an_invitation_into_a_directory_says_whether_it_is_new() {
+    let user = User::new();
+    let (_dev, _) = user.dev(&[]);
+    for wanted in ["new", "unchanged"] {
+        let said = user.out(&["invite", "anna", "--out", "anna"]);
+        let words = format!("the certificate for the village of dev is {wanted}");
+        assert!(said.starts_with(&words), "{said}");
+        let told = user.json(&["invite", "bert", "--out", "bert", "--json"]);
+        assert_eq!(told["certificate"], wanted);
+    }
+}
+
+#[test]
+fn a_group_without_its_sign_is_said_to_be_a_node() {
+    let user = User::new();
+    let (_dev, _) = user.dev(&[]);
+    user.out(&["put", "thorp://dev/plans", "--text", "plan"]);
+    let grant = |subject| user.run(&["rights", "grant", "thorp://dev/plans", "read", subject]);
+    let said = grant("members");
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(
+        said.err.contains("with @members it is the group"),
+        "{}",
+        said.err
+    );
+    assert_eq!(grant("anna").err, "");
+}

@@ -187,7 +187,8 @@ fn schema_of(command: &str) -> String {
 
 /// The example with the flag, and without what reads its output. None: its output is no document.
 fn with_json(command: &str, example: &str) -> Option<String> {
-    let is_none = example.contains(PRINTS) || example.contains(" - |");
+    let is_dump = command == "dump" && example.contains('|');
+    let is_none = example.contains(PRINTS) || example.contains(" - |") || is_dump;
     let line = example.split(" > ").next().unwrap();
     let (before, line) = match line.split_once("| thorp") {
         Some((before, line)) => (format!("{before}| "), format!("thorp{line}")),

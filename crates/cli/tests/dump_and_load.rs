@@ -55,8 +55,16 @@ fn what_is_dumped_loaded_and_dumped_again_is_equal() {
     );
     assert_eq!(again.root(".load").unwrap(), None);
     // Over a pipe, too.
-    let piped = home.out(&["dump", "thorp://alps/again", "-"]);
-    assert_eq!(piped, fs::read_to_string(file("a")).unwrap());
+    for to in [&["-"][..], &[]] {
+        let piped = home.out(&[&["dump", "thorp://alps/again"], to].concat());
+        assert_eq!(piped, fs::read_to_string(file("a")).unwrap());
+    }
+    let mut load = home.command(&["load", "thorp://alps/piped"]);
+    load.stdin(fs::File::open(file("a")).unwrap());
+    let loaded = load.output().unwrap();
+    assert!(loaded.status.success(), "{loaded:?}");
+    home.out(&["dump", "thorp://alps/piped", &file("c")]);
+    assert_same(dir.path(), "a", "c");
     let refused = home.command(&["load", &file("a"), "thorp://alps/again"]);
     let refused = thorp_testing::finish(refused);
     assert_eq!(refused.code, 1);
@@ -276,4 +284,18 @@ fn assert_same(dir: &Path, one: &str, other: &str) {
         .find(|(one, other)| one != other);
     assert!(differs.is_none(), "{differs:?}");
     assert_eq!(one.len(), other.len());
+}
+
+/// What a dump that fails leaves for the load behind it.
+#[test]
+fn an_empty_standard_input_is_called_so() {
+    let mut load = thorp().command(&["load", "thorp://alps/again"]);
+    load.stdin(std::process::Stdio::null());
+    let said = thorp_testing::finish(load);
+    assert_eq!(said.code, 1, "{}", said.out);
+    assert!(
+        said.err.starts_with("thorp: standard input is empty"),
+        "{}",
+        said.err
+    );
 }

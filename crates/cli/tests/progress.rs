@@ -7,11 +7,11 @@
 
 mod common;
 
-use common::terminal::run_at_terminal;
+use common::terminal::{WholeScreen, run_at_terminal};
 use common::{MODEL, thorp};
 use std::fs;
 use std::time::{Duration, Instant};
-use thorp_testing::finish;
+use thorp_testing::{eventually, finish};
 
 /// A far home: joining, opening and each transaction take a round trip, and together they take more than a second.
 const FAR: [&str; 2] = ["--link-delay", "local=400"];
@@ -52,4 +52,31 @@ fn short_work_shows_nothing() {
     // On a busy machine it may take long.
     let is_short = begun.elapsed() < Duration::from_secs(1);
     assert!(!is_short || said.err.is_empty(), "{:?}", said.err);
+}
+
+/// Nobody knew what it waited for.
+#[test]
+fn a_command_that_reads_a_terminal_says_so() {
+    for arguments in [
+        &["load", "thorp://alps/again"][..],
+        &[
+            "put",
+            "thorp://alps/notes",
+            "--via",
+            "unix:/nobody.sock",
+            "--timeout",
+            "1",
+        ],
+    ] {
+        let mut screen = WholeScreen::start(thorp().command(arguments));
+        eventually("it says what it waits for", || {
+            screen
+                .seen()
+                .contains("reading standard input, from this terminal: Ctrl-D ends it")
+        });
+        assert_eq!(screen.ended(), None);
+        screen.press("\u{4}");
+        eventually("it ends", || screen.ended().is_some());
+        assert_ne!(screen.ended(), Some(0));
+    }
 }

@@ -43,12 +43,26 @@ fn help_and_version_say_what_there_is() {
     assert_eq!(plan.code, if has_planner { 0 } else { 2 }, "{}", plan.err);
     assert!(!help.out.contains("demo-member"));
     let home = thorp().run(&["home", "--help"]);
-    assert!(home.out.contains("SIGTERM"), "{}", home.out);
+    for word in ["SIGTERM", "all interfaces", "7420"] {
+        assert!(home.out.contains(word), "{word} in {}", home.out);
+    }
     let version = thorp().run(&["--version"]);
     assert_eq!(
         version.out.trim(),
         concat!("thorp ", env!("CARGO_PKG_VERSION"))
     );
+}
+
+/// Text that was wrapped by hand was wrapped once more, so that lines of a few words stood between full ones.
+#[test]
+fn paragraphs_of_help_are_wrapped_once() {
+    let help = thorp().run(&["invite", "--help"]).out;
+    let (_, paragraph) = help.split_once("\nMakes a directory").unwrap();
+    let (paragraph, _) = paragraph.split_once("\n\n").unwrap();
+    let lines: Vec<&str> = paragraph.lines().collect();
+    let full = lines[1..lines.len() - 1].iter();
+    assert!(full.clone().all(|line| line.len() > 80), "{paragraph}");
+    assert!(full.clone().all(|line| line.len() <= 100), "{paragraph}");
 }
 
 #[test]
@@ -342,7 +356,7 @@ fn a_name_has_one_role_and_a_node_starts_only_in_its_own() {
         "alps is a home of this village",
     );
     let boss = invite("boss", &["--role=boss"], "other");
-    assert!(boss.code == 2 && boss.err.contains("home, site, member or operator"));
+    assert!(boss.code == 2 && boss.err.contains("member, site, home, operator"));
     let said = invite("olga", &["--role=operator", "--with-site"], "other");
     assert_refused(&said, 2, "operator olga carries no redirector");
 

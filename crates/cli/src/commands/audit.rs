@@ -161,7 +161,7 @@ fn as_json(entry: &AuditEntry) -> serde_json::Value {
 }
 
 const HELP: &str = "\
-Equal events are one record with a count; time and position are those of the last one. A home keeps the last 992
+Equal events are one record with a count; time and position are those of the last one. A home keeps the last 992 \
 records. What a site denied carries the site's name. Only operators may read the audit, and whom they let.
 
 Examples:

@@ -68,8 +68,8 @@ fn as_json(report: &thorp_store::Report, readable: &[PathBuf]) -> serde_json::Va
 }
 
 const HELP: &str = "\
-Reads everything and changes nothing. The home must not run. Files below DIR that other users of this
-machine can read are named, the first 100 of them; the permissions of the directories above DIR are not
+Reads everything and changes nothing. The home must not run. Files below DIR that other users of this \
+machine can read are named, the first 100 of them; the permissions of the directories above DIR are not \
 looked at.
 
 Examples:

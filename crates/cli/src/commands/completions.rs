@@ -24,10 +24,14 @@ pub(crate) struct ManOptions {
 }
 
 /// Prints the script for a shell that completes a command line.
-pub(crate) fn run(options: &Options, mut line: Command) -> Result<(), Failure> {
+pub(crate) fn run(options: &Options, line: Command) -> Result<(), Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(options.shell, &mut line, NAME, &mut script);
-    match io::stdout().lock().write_all(&script) {
+    clap_complete::generate(options.shell, &mut offered(&line), NAME, &mut script);
+    let mut script = String::from_utf8_lossy(&script).into_owned();
+    if options.shell == Shell::Bash {
+        script = with_contexts(&script);
+    }
+    match io::stdout().lock().write_all(script.as_bytes()) {
         // A reader that has seen enough is no failure.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Failure::new(format!("standard output: {error}"), ""))
@@ -35,6 +39,44 @@ pub(crate) fn run(options: &Options, mut line: Command) -> Result<(), Failure> {
         _ => Ok(()),
     }
 }
+
+/// The command line without what is hidden: a shell offers that, too.
+fn offered(line: &Command) -> Command {
+    let commands = line
+        .get_subcommands()
+        .filter(|command| !command.is_hide_set());
+    Command::new(NAME)
+        .version(env!("CARGO_PKG_VERSION"))
+        .args(line.get_arguments().cloned())
+        .subcommands(commands.cloned())
+}
+
+/// The names of contexts after `--context`, where clap offers files, and after `thorp context use` and `rm`.
+fn with_contexts(script: &str) -> String {
+    let (mut out, mut before) = (String::new(), "");
+    for line in script.lines() {
+        match before {
+            "--context)" => out += &line.replace(FILES, CONTEXTS),
+            "thorp__subcmd__context__subcmd__use)" | "thorp__subcmd__context__subcmd__rm)" => {
+                out += &line.replace("opts=\"", "opts=\"$(_thorp_contexts) ");
+            }
+            _ => out += line,
+        }
+        out.push('\n');
+        before = line.trim();
+    }
+    out + CONTEXTS_OF_USER
+}
+
+const FILES: &str = r#"COMPREPLY=($(compgen -f "${cur}"))"#;
+const CONTEXTS: &str = r#"COMPREPLY=($(compgen -W "$(_thorp_contexts)" -- "${cur}"))"#;
+/// As the client library finds them.
+const CONTEXTS_OF_USER: &str = r#"
+_thorp_contexts() {
+    local dir="${THORP_CONFIG:-${XDG_CONFIG_HOME:-$HOME/.config}/thorp}"
+    command ls "$dir/contexts" 2>/dev/null
+}
+"#;
 
 /// Writes a page for each command.
 pub(crate) fn write_man(options: &ManOptions, line: Command) -> Result<(), Failure> {

@@ -194,12 +194,12 @@ fn failure_of_store(error: OpenError) -> Failure {
 }
 
 const HELP: &str = "\
-A home closes if it cannot prove that it continues its newest history, and lets in operators only. Open it if you know that
-no other copy of the home runs, and that what was committed after its state is lost. Rights that were revoked after that
-are back: look at them first. The home gets the next incarnation: its new segments and registrations have numbers that were
+A home closes if it cannot prove that it continues its newest history, and lets in operators only. Open it if you know that \
+no other copy of the home runs, and that what was committed after its state is lost. Rights that were revoked after that \
+are back: look at them first. The home gets the next incarnation: its new segments and registrations have numbers that were \
 never given before. Its members learn that the home has gone back.
 
-A home that runs is opened by an operator that has joined there. It begins anew, in the same process. A home that does not
+A home that runs is opened by an operator that has joined there. It begins anew, in the same process. A home that does not \
 run is opened in its directory, and lets everybody in from its next start on. `thorp audit` shows who opened it.
 
 Examples:

@@ -178,6 +178,15 @@ pub(super) fn current() -> Option<Context> {
     contexts.get(&name).ok()
 }
 
+/// The same for where commands join: a variable that says it goes before every context.
+pub(super) fn that_counts() -> Option<Context> {
+    let is_said = std::env::var_os("THORP_VIA").is_some_and(|via| !via.is_empty());
+    match is_said {
+        true => None,
+        false => current(),
+    }
+}
+
 /// Nothing that a user has is overwritten.
 pub(super) fn check_free(contexts: &Contexts, name: &str) -> Result<(), Failure> {
     if !contexts.dir_of(name)?.exists() {
@@ -237,8 +246,8 @@ fn tell(json: bool, key: &str, name: &str, said: &str) -> Result<(), Failure> {
 }
 
 const HELP: &str = "\
-A context is where commands join, and as whom. `thorp dev` and `thorp join TOKEN` make one, `thorp context add`
-makes one of what is there. The current context counts where neither a flag (--via, --identity, --context) nor
+A context is where commands join, and as whom. `thorp dev` and `thorp join TOKEN` make one, `thorp context add` \
+makes one of what is there. The current context counts where neither a flag (--via, --identity, --context) nor \
 a variable (THORP_VIA, THORP_IDENTITY, THORP_CONTEXT) says it.
 
 Examples:

@@ -247,17 +247,17 @@ fn as_json(doubt: &Doubt) -> serde_json::Value {
 }
 
 const HELP: &str = "\
-A home that has voted for a transaction over several homes, and does not know how it ended, is in doubt. It locks what
-the transaction touched, and asks the other homes. If one of them is gone for ever, nobody can answer: then an operator
+A home that has voted for a transaction over several homes, and does not know how it ended, is in doubt. It locks what \
+the transaction touched, and asks the other homes. If one of them is gone for ever, nobody can answer: then an operator \
 ends it, joined at the home itself. The audit records that.
 
-If the other home did decide otherwise, what the transaction wrote counts at one home and not at the other, and nothing
-repairs that. A commit gets the highest stamp among the votes that this home knows. The other homes that are still in
+If the other home did decide otherwise, what the transaction wrote counts at one home and not at the other, and nothing \
+repairs that. A commit gets the highest stamp among the votes that this home knows. The other homes that are still in \
 doubt ask this one, and end the transaction as it did here.
 
-A home that has gone back in time, as one that is restored from a backup, has lost what it did after that. Each home
-remembers its last 65,536 transactions over several homes. `thorp doubt list --lost` has the home ask the others, and names
-each transaction that one home has and another one has not. Nothing repairs that: what they wrote says what is missing.
+A home that has gone back in time, as one that is restored from a backup, has lost what it did after that. Each home \
+remembers its last 65,536 transactions over several homes. `thorp doubt list --lost` has the home ask the others, and names \
+each transaction that one home has and another one has not. Nothing repairs that: what they wrote says what is missing. \
 It ends with 1 if a home could not be asked.
 
 Examples:

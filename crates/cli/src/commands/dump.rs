@@ -23,8 +23,9 @@ pub(crate) struct Options {
     /// thorp://HOME/path
     #[arg(value_parser = names::segment)]
     segment: String,
-    /// The file; a regular file that exists is replaced, anything else is written into; standard output if it is -
-    #[arg(value_parser = names::file)]
+    /// The file; a regular file that exists is replaced, anything else is written into; standard output if none is given,
+    /// or -
+    #[arg(value_parser = names::file, default_value = "-", hide_default_value = true)]
     file: PathBuf,
     /// Print JSON
     #[arg(long)]
@@ -222,12 +223,12 @@ impl Write for Continued<'_> {
 }
 
 const HELP: &str = "\
-Writes all objects and roots of a segment as lines of JSON, which `thorp load` reads. References between the objects are
+Writes all objects and roots of a segment as lines of JSON, which `thorp load` reads. References between the objects are \
 kept. A dump that was interrupted leaves FILE.part; the same command goes on with it.
 
 Examples:
   thorp dump thorp://dev/notes notes.jsonl
-  thorp dump thorp://dev/notes - | wc -l";
+  thorp dump thorp://dev/notes | wc -l";
 
 #[cfg(test)]
 mod tests {

@@ -155,9 +155,9 @@ fn show(group: &str, list: &RightsList, json: bool) -> Result<(), Failure> {
 }
 
 const HELP: &str = "\
-A rights list names a group as @GROUP: `thorp rights grant thorp://alps/plans read @staff`. A group belongs to
-a home. It is a segment, thorp://HOME/.group/GROUP: who has a right there by name is in the group, and who
-has admin there may change it. A change is a commit: from its position on, whoever has left the group gets
+A rights list names a group as @GROUP: `thorp rights grant thorp://alps/plans read @staff`. A group belongs to \
+a home. It is a segment, thorp://HOME/.group/GROUP: who has a right there by name is in the group, and who \
+has admin there may change it. A change is a commit: from its position on, whoever has left the group gets \
 nothing newer.
 
 Examples:

@@ -269,20 +269,20 @@ pub(crate) const IDENTITY_DIR: &str = "identity";
 const DEFAULT_NAME: &str = "home";
 
 const HELP: &str = "\
-Keeps segments in a directory, orders and validates commits, and makes each one durable. The
-first start in a directory makes the store, the village's authority (in `authority`, which no running
-home needs: `thorp ca init` moves it elsewhere), the home's certificate, and one of the member `local` for
-programs on this machine; and tells how others join. A further home of the village needs a certificate
+Keeps segments in a directory, orders and validates commits, and makes each one durable. The \
+first start in a directory makes the store, the village's authority (in `authority`, which no running \
+home needs: `thorp ca init` moves it elsewhere), the home's certificate, and one of the member `local` for \
+programs on this machine; and tells how others join. A further home of the village needs a certificate \
 made by `thorp invite NAME --role home` at the first (--identity); where transactions touch several homes, name each to the others (--other-home). SIGTERM and SIGINT shut it down in order.
 
-The volume of its directory needs 24 MiB at least, and what disk_reserve in the file of --config says beyond that. A
-volume of that size holds about 6 MiB of objects, a larger one up to two fifths of its size. A full home refuses what brings
+The volume of its directory needs 24 MiB at least, and what disk_reserve in the file of --config says beyond that. A \
+volume of that size holds about 6 MiB of objects, a larger one up to two fifths of its size. A full home refuses what brings \
 something, and takes deletes and `thorp rm`.
 
-A home that cannot prove that its store has all that was acknowledged starts closed: it lets in operators
+A home that cannot prove that its store has all that was acknowledged starts closed: it lets in operators \
 only, also after restarts. So does a copy of a directory. --restored, --moved, and `thorp confirm` open it.
 
-No name in a certificate takes more of the segments, of the store or of what is under way than it leaves free: a
+No name in a certificate takes more of the segments, of the store or of what is under way than it leaves free: a \
 village of one name may fill half of the store. [shares] in the file of --config has the limits of a name, and
 --print-config shows them.
 

@@ -1,16 +1,15 @@
 //! `thorp invite`: a certificate for another node.
 
-use super::home::DEFAULT_DIR;
+use super::authority::{self, Village};
+use super::issued::Issued;
 use super::{context, say, say_json};
 use crate::failure::{Code, Failure};
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use thorp_client::Context;
-use thorp_net::{
-    Address, CertificateAuthority, Grant, Identity, IdentityError, NodeRole, may_hold_identity,
-    site_dir,
-};
+use thorp_client::{Context, Contexts};
+use thorp_net::{Address, CertificateAuthority, Grant, IdentityError, NodeRole, may_hold_identity};
 
 /// What `thorp invite` is told.
 #[derive(Args, Debug)]
@@ -25,7 +24,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", default_value_t = 24, conflicts_with = "out", value_parser = clap::value_parser!(u32).range(1..=720))]
     hours: u32,
     /// What the node may be: member (a program), site, home, or operator (a program that administers the village)
-    #[arg(long, value_name = "ROLE", default_value = "member")]
+    #[arg(long, value_name = "ROLE", default_value = "member", value_parser = role())]
     role: NodeRole,
     /// For a member that may carry its site's redirector: makes a second certificate, of role site, in DIR/site
     #[arg(long)]
@@ -34,6 +33,9 @@ pub(crate) struct Options {
     /// context]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
+    /// The context of a village on this machine whose authority it is, in place of the current one [env: THORP_CONTEXT]
+    #[arg(long, value_name = "NAME", conflicts_with = "dir")]
+    context: Option<String>,
     /// Where the node is to join, for the token: a site or home [default: where the current context joins, if the authority
     /// is that of its village]
     #[arg(
@@ -62,19 +64,27 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         with_site: options.with_site,
         ..Grant::new(options.role, &*options.name)
     };
-    let context = context::current();
-    let dir = options.authority_dir(context.as_ref());
-    let Some(out) = &options.out else {
-        return token(options, &grant, &dir, context);
+    let context = match &options.context {
+        Some(name) => Some(Contexts::of_user()?.get(name)?),
+        None => context::current(),
     };
-    let issued = CertificateAuthority::open(&dir).and_then(|authority| {
-        authority.check_free(&grant, Some(out))?;
-        authority.issue(&grant, out)
-    });
-    let identity = issued.map_err(|error| failed(&error, &grant, out))?;
+    let is_named = options.context.is_some();
+    let dir = authority::find(options.dir.as_deref(), is_named, context.as_ref())?;
+    let failed = |error: IdentityError| {
+        let out = options.out.as_deref();
+        failed(&error, &grant, out.unwrap_or(Path::new("")))
+    };
+    let authority = CertificateAuthority::open(&dir).map_err(failed)?;
+    let village = Village::of(&authority).map_err(failed)?;
+    options.note_other_village(&dir, context.as_ref(), &village);
+    let Some(out) = &options.out else {
+        return token(options, &grant, (&authority, &village), context);
+    };
+    authority.check_free(&grant, Some(out)).map_err(failed)?;
+    let issued = Issued::to(&authority, &grant, out).map_err(failed)?;
     match options.json {
-        true => say_json(&as_json(&identity, out, options.with_site)),
-        false => say_how(&identity, out, options.with_site),
+        true => say_json(&issued.as_json(&village)),
+        false => issued.say(&village),
     }
 }
 
@@ -82,11 +92,10 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 fn token(
     options: &Options,
     grant: &Grant,
-    dir: &Path,
+    (authority, village): (&CertificateAuthority, &Village),
     context: Option<Context>,
 ) -> Result<(), Failure> {
     let failed = |error: IdentityError| failed(&error, grant, Path::new(""));
-    let authority = CertificateAuthority::open(dir).map_err(failed)?;
     let same = context.filter(|context| context.village == authority.village());
     let join = match options.via.is_empty() {
         false => options.via.clone(),
@@ -103,12 +112,13 @@ fn token(
             "name": grant.name,
             "role": grant.role.as_str(),
             "village": authority.village(),
+            "home": village.home,
             "token": token.to_string(),
             "hours": options.hours,
         }));
     }
     say(&format!(
-        "{} {} joins with this, once and within {}, while `thorp ca serve` (or `thorp dev`) runs:",
+        "{} {} may join {village} with this token, once and within {}, while `thorp ca serve` (or `thorp dev`) runs:",
         grant.role,
         grant.name,
         hours(options.hours)
@@ -122,16 +132,28 @@ fn token(
 }
 
 impl Options {
-    /// The authority that is named, or lies in this directory, or is that of the current context.
-    fn authority_dir(&self, context: Option<&Context>) -> PathBuf {
-        let here = CertificateAuthority::find(DEFAULT_DIR);
-        let own = context.and_then(|context| context.authority.clone());
-        match (&self.dir, own) {
-            (Some(dir), _) => CertificateAuthority::find(dir),
-            (None, Some(own)) if !CertificateAuthority::is_in(&here) => own,
-            (None, _) => here,
+    /// A variable says where commands join, and this goes by the context: that may be another village.
+    fn note_other_village(&self, dir: &Path, context: Option<&Context>, village: &Village) {
+        let is_by_flag = self.dir.is_some() || self.context.is_some();
+        let is_set = std::env::var_os("THORP_VIA").is_some_and(|value| !value.is_empty());
+        let Some(context) = context.filter(|one| one.authority.as_deref() == Some(dir)) else {
+            return;
+        };
+        if is_set && !is_by_flag {
+            // Whoever reads no errors misses nothing that the result does not say.
+            let _ = crate::text::note(&format!(
+                "THORP_VIA says where commands join, but not whose authority this is: it is that of context {}, of {village}; \
+                 --dir names another one",
+                context.name
+            ));
         }
     }
+}
+
+/// Shells complete what is listed here.
+fn role() -> impl TypedValueParser<Value = NodeRole> {
+    PossibleValuesParser::new(["member", "site", "home", "operator"])
+        .try_map(|word| word.parse::<NodeRole>())
 }
 
 fn hours(count: u32) -> String {
@@ -148,39 +170,6 @@ pub(super) fn check_out(out: &Path) -> Result<(), Failure> {
     }
     let what = format!("{} holds other files", out.display());
     Err(Failure::new(what, EMPTY))
-}
-
-/// The same as [`say_how`], for a program.
-pub(super) fn as_json(identity: &Identity, out: &Path, with_site: bool) -> serde_json::Value {
-    serde_json::json!({
-        "name": identity.name(),
-        "role": identity.role().as_str(),
-        "village": identity.village(),
-        "identity": out.display().to_string(),
-        "site_identity": with_site.then(|| site_dir(out).display().to_string()),
-    })
-}
-
-/// What to do with the directory of a new identity.
-pub(super) fn say_how(identity: &Identity, out: &Path, with_site: bool) -> Result<(), Failure> {
-    let flag = match identity.role() {
-        NodeRole::Member | NodeRole::Operator => "name it there with THORP_IDENTITY or --identity",
-        NodeRole::Site | NodeRole::Home | NodeRole::Authority => "start it there with --identity",
-    };
-    say(&format!(
-        "{} is let into village {}: carry {} to its machine (it holds a key: keep it secret), and {flag}",
-        identity.certified(),
-        identity.village(),
-        out.display()
-    ))?;
-    match with_site {
-        true => say(&format!(
-            "its redirector is site {}, with the identity in {}",
-            identity.name(),
-            site_dir(out).display()
-        )),
-        false => Ok(()),
-    }
 }
 
 /// Why there is no certificate, and what to do.
@@ -222,13 +211,16 @@ fn advice(error: &IdentityError, grant: &Grant, out: &Path) -> &'static str {
 const EMPTY: &str = "give a directory that is empty, or not there yet, with --out";
 
 const HELP: &str = "\
-Makes a directory with a certificate and a key for another node: to be carried to its machine
-and named there with --identity (or THORP_IDENTITY). Without --out it prints a token instead: with
-`thorp join`, the node makes a key of its own and gets the certificate from `thorp ca serve`. A node
-that has a certificate may join, with that name and in that role. A site needs --role site, a further home
---role home. A name has one role for ever: the authority keeps a list of what it issued. Doing it again
-for the same name and the same directory renews the certificate in the last third of its life, and else
+Makes a directory with a certificate and a key for another node: to be carried to its machine \
+and named there with --identity (or THORP_IDENTITY). Without --out it prints a token instead: with \
+`thorp join`, the node makes a key of its own and gets the certificate from `thorp ca serve`. A node \
+that has a certificate may join, with that name and in that role. A site needs --role site, a further home \
+--role home. A name has one role for ever: the authority keeps a list of what it issued. Doing it again \
+for the same name and the same directory renews the certificate in the last third of its life, and else \
 changes nothing.
+
+THORP_VIA does not choose the authority: --dir and --context do, then an authority in ./thorp-home, then THORP_CONTEXT, \
+then the current context. The first line says which village it is.
 
 Examples:
   thorp invite anna                    # a token, where `thorp dev` or `thorp ca serve` runs

@@ -1,7 +1,8 @@
 //! `thorp join`: a node makes its key and gets its first certificate.
 
 use super::context::{make_current, told};
-use super::invite::{check_out, say_how};
+use super::invite::check_out;
+use super::issued::say_how;
 use super::{say, say_json};
 use crate::failure::{Code, Failure};
 use clap::Args;
@@ -165,9 +166,9 @@ fn as_json(identity: &Identity, dir: &Path, context: Option<(&str, bool)>) -> se
 const OTHER_NAME: &str = "give another name for the context with --context";
 
 const HELP: &str = "\
-The key is made here and goes nowhere else. What is received is kept as a context, with which commands and
-programs join from now on; it is the current one if there is none. The node renews its certificate by itself in the last
-third of its life, while it runs and the authority's process does. Doing it again with the same token
+The key is made here and goes nowhere else. What is received is kept as a context, with which commands and \
+programs join from now on; it is the current one if there is none. The node renews its certificate by itself in the last \
+third of its life, while it runs and the authority's process does. Doing it again with the same token \
 completes what was cut short; a token works for no second node.
 
 Examples:

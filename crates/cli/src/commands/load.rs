@@ -2,7 +2,7 @@
 
 use super::{say, say_json};
 use crate::connect::Via;
-use crate::dump::{self, Checked, Line, Lines, Target, Value, bytes_of};
+use crate::dump::{self, Checked, Line, Lines, Source, Target, Value, bytes_of};
 use crate::failure::Failure;
 use crate::names;
 use crate::progress::Progress;
@@ -19,13 +19,13 @@ pub(crate) const UNFINISHED: &str = ".load";
 
 /// What `thorp load` is told.
 #[derive(Args, Debug)]
-#[command(after_help = HELP)]
+#[command(after_help = HELP, allow_missing_positional = true)]
 pub(crate) struct Options {
-    /// A file that `thorp dump` has written; - for standard input
+    /// A file that `thorp dump` has written; standard input if none is given, or -
     #[arg(value_parser = names::file)]
-    file: PathBuf,
+    file: Option<PathBuf>,
     /// thorp://HOME/path, which is made
-    #[arg(value_parser = names::segment)]
+    #[arg(value_parser = names::segment, required = true)]
     segment: String,
     /// Print JSON
     #[arg(long)]
@@ -56,7 +56,7 @@ impl State {
 
 /// A dump that is loaded into a segment.
 struct Loading<'a> {
-    path: &'a Path,
+    source: &'a Source,
     dump: Checked,
     segment: Segment,
     state_at: Ref<State>,
@@ -67,14 +67,11 @@ struct Loading<'a> {
 
 /// Checks the whole file first: of one with a broken line nothing is loaded.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let spooled = match options.file == Path::new("-") {
-        true => Some(dump::spool().map_err(|error| Failure::file(&options.file, &error))?),
-        false => None,
-    };
-    let path = spooled.as_ref().map_or(&*options.file, |file| file.path());
-    let checked = dump::check(path)?;
+    let file = options.file.as_deref().unwrap_or(Path::new("-"));
+    let source = Source::of(file)?;
+    let checked = dump::check(&source)?;
     let member = options.via.join_for_long()?;
-    let mut loading = Loading::begin(&member, &options.segment, (path, checked))?;
+    let mut loading = Loading::begin(&member, &options.segment, (&source, checked))?;
     loading
         .run(&member)
         .map_err(|failure| loading.interrupted(failure))?;
@@ -95,7 +92,7 @@ impl<'a> Loading<'a> {
     fn begin(
         member: &Member,
         name: &str,
-        (path, dump): (&'a Path, Checked),
+        (source, dump): (&'a Source, Checked),
     ) -> Result<Loading<'a>, Failure> {
         let segment = member.open_or_create(name)?;
         let fresh = State {
@@ -116,7 +113,7 @@ impl<'a> Loading<'a> {
             return Err(Failure::new(what, todo));
         }
         Ok(Loading {
-            path,
+            source,
             dump,
             segment,
             state_at,
@@ -133,7 +130,7 @@ impl<'a> Loading<'a> {
 
     /// Makes the objects, some with each transaction.
     fn make(&mut self, member: &Member) -> Result<(), Failure> {
-        let mut lines = Lines::open(self.path)?;
+        let mut lines = Lines::open(self.source)?;
         let mut progress = Progress::of("objects");
         let mut batch = Batch::default();
         while let Some(line) = lines.next()? {
@@ -184,7 +181,7 @@ impl<'a> Loading<'a> {
 
     /// Writes the objects anew that refer to objects of a later transaction. Returns the roots.
     fn mend(&mut self, member: &Member) -> Result<Vec<(String, Target)>, Failure> {
-        let mut lines = Lines::open(self.path)?;
+        let mut lines = Lines::open(self.source)?;
         let (mut batch, mut roots) = (Batch::default(), Vec::new());
         while let Some(line) = lines.next()? {
             match line {
@@ -396,8 +393,9 @@ const BATCH_OBJECTS_MAX: usize = 500;
 const BATCH_BYTES_MAX: usize = 256 << 10;
 
 const HELP: &str = "\
-Makes a segment of a file that `thorp dump` has written, with all its objects, roots, and references between them. The
+Makes a segment of a file that `thorp dump` has written, with all its objects, roots, and references between them. The \
 segment must be new or empty. A load that was interrupted leaves a part, and the same command goes on with it.
 
 Examples:
-  thorp load notes.jsonl thorp://dev/notes-again";
+  thorp load notes.jsonl thorp://dev/notes-again
+  thorp dump thorp://dev/notes | thorp load thorp://dev/notes-copy";

@@ -132,8 +132,8 @@ fn pages(entry: &SegmentEntry) -> u32 {
 }
 
 const HELP: &str = "\
-Lists segments whose names begin as given; of all homes if nothing is given. Homes that did not answer are
-named, and the exit code is 4 then. Pages are given to members by the dozen, and cost nothing while nothing is in
+Lists segments whose names begin as given; of all homes if nothing is given. Homes that did not answer are \
+named, and the exit code is 4 then. Pages are given to members by the dozen, and cost nothing while nothing is in \
 them.
 
 Examples:

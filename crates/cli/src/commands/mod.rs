@@ -1,6 +1,7 @@
 //! One file a command.
 
 pub(crate) mod audit;
+mod authority;
 pub(crate) mod bench;
 pub(crate) mod ca;
 pub(crate) mod check;
@@ -19,6 +20,7 @@ pub(crate) mod home;
 pub(crate) mod ifc;
 pub(crate) mod inspect;
 pub(crate) mod invite;
+mod issued;
 pub(crate) mod join;
 pub(crate) mod load;
 mod lost_parts;

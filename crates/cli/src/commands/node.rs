@@ -27,7 +27,8 @@ pub(super) struct Common {
     /// Print the configuration that would be used, as TOML, and end
     #[arg(long)]
     pub(super) print_config: bool,
-    /// Where to listen: tcp://HOST:PORT or unix:/PATH.sock; may be given several times
+    /// Where to listen: tcp://HOST:PORT or unix:/PATH.sock; may be given several times [default: all interfaces, tcp://0.0.0.0
+    /// with port 7420 for a home and 7421 for a site]
     #[arg(long, value_name = "ADDR")]
     pub(super) listen: Vec<Address>,
     /// Where to serve /status, /metrics and /health: IP:PORT, or "off" [default: 127.0.0.1:7430 for a home, 127.0.0.1:7431
@@ -163,6 +164,14 @@ impl Common {
 
 /// Becomes ready when the process should end: by a signal, or as its starter wishes.
 pub(super) fn shutdown(until_stdin_closes: bool) -> Result<Shutdown, Failure> {
+    shutdown_or(until_stdin_closes, || {})
+}
+
+/// The same, with what is to be done before a second signal ends the process at once.
+pub(super) fn shutdown_or(
+    until_stdin_closes: bool,
+    at_once: impl Fn() + Send + 'static,
+) -> Result<Shutdown, Failure> {
     let (sender, receiver) = oneshot::channel();
     let sender = Arc::new(Mutex::new(Some(sender)));
     let from_stdin = Arc::clone(&sender);
@@ -170,6 +179,7 @@ pub(super) fn shutdown(until_stdin_closes: bool) -> Result<Shutdown, Failure> {
     signals::on_each(move || {
         // A second signal is from somebody who does not want to wait.
         if std::mem::replace(&mut again, true) {
+            at_once();
             std::process::exit(130);
         }
         ring(&sender);

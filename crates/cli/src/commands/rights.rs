@@ -138,6 +138,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         } => {
             let changes = subjects.iter().map(|word| Change::grant(*right, word));
             let changes = changes.collect::<Result<Vec<_>, _>>()?;
+            note_bare_words(subjects);
             Some(changed(&options.via, segment, &changes)?)
         }
         Action::Revoke { segment, subjects } => {
@@ -146,6 +147,19 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     };
     show(list.as_ref(), options.json)
 }
+
+/// A node may have such a name, and hardly one has.
+fn note_bare_words(subjects: &[String]) {
+    for word in subjects.iter().filter(|word| GROUPS.contains(&&***word)) {
+        // Whoever reads no errors sees it in the list.
+        let _ = crate::text::note(&format!(
+            "{word} is taken as the name of a node: with @{word} it is the group"
+        ));
+    }
+}
+
+/// What is a group with an @ before it.
+const GROUPS: [&str; 3] = ["members", "sites", "nobody"];
 
 fn revocations(words: &[String]) -> Result<Vec<Change>, Failure> {
     match words {
@@ -252,14 +266,14 @@ fn show(list: Option<&RightsList>, json: bool) -> Result<(), Failure> {
 }
 
 const HELP: &str = "\
-A new segment gives `admin` to the node that made it, and `write` to @members. A change is a commit: from its
-position on, whoever has lost the right to read gets nothing newer. What was read before cannot be taken
-back. Whoever may not read a segment is told that there is none. `#` and 16 digits are a name of which the
+A new segment gives `admin` to the node that made it, and `write` to @members. A change is a commit: from its \
+position on, whoever has lost the right to read gets nothing newer. What was read before cannot be taken \
+back. Whoever may not read a segment is told that there is none. `#` and 16 digits are a name of which the \
 home knows only the id.
 
-Every site may have the pages, for its members, until the list says which sites `carry` the segment. From then
-on only these do, and a site that a member carries if that member may read. After the last one is revoked, no
-site does: members have to join the home. `grant carry @sites` lets every site carry the segment again, except
+Every site may have the pages, for its members, until the list says which sites `carry` the segment. From then \
+on only these do, and a site that a member carries if that member may read. After the last one is revoked, no \
+site does: members have to join the home. `grant carry @sites` lets every site carry the segment again, except \
 those that members carry.
 
 Examples:

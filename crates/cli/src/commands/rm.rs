@@ -93,7 +93,7 @@ fn not_there(name: &str) -> Failure {
 }
 
 const HELP: &str = "\
-Removes segments with all their objects, or single objects; their room is free for others afterwards. What refers
+Removes segments with all their objects, or single objects; their room is free for others afterwards. What refers \
 to a removed object finds that it is gone. A full home takes removals.
 
 Examples:

@@ -93,8 +93,8 @@ fn as_json(salvaged: &Salvaged) -> serde_json::Value {
 }
 
 const HELP: &str = "\
-Copies all that can be read, up to the first damaged group of the journal, into a new directory. The home must not run; its
-directory is not changed. Prints the groups, positions and pages that are lost. A page that is lost is empty in the copy.
+Copies all that can be read, up to the first damaged group of the journal, into a new directory. The home must not run; its \
+directory is not changed. Prints the groups, positions and pages that are lost. A page that is lost is empty in the copy. \
 The copy has no identity: name that of the damaged home (--identity). Exit code 3 if something is lost.
 
 Examples:

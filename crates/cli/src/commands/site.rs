@@ -177,8 +177,8 @@ const DEFAULT_NAME: &str = "site";
 const DEFAULT_DIR: &str = "thorp-site";
 
 const HELP: &str = "\
-Programs that sit together join here: what one has fetched, its neighbours get from it, and what
-one commits, they have at once. It needs a certificate made by `thorp invite NAME --role site`.
+Programs that sit together join here: what one has fetched, its neighbours get from it, and what \
+one commits, they have at once. It needs a certificate made by `thorp invite NAME --role site`. \
 SIGTERM and SIGINT shut it down in order.
 
 Examples:

@@ -9,15 +9,20 @@ use crate::text::{Side, Table, bytes, percent};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
+use thorp_client::{Context, Contexts};
 use thorp_server::{HOME_HTTP_PORT, SITE_HTTP_PORT};
 
 /// What `thorp status` is told.
 #[derive(Args, Debug)]
 #[command(after_help = HELP)]
 pub(crate) struct Options {
-    /// Its --http address, HOST:PORT [default: those of the current context, or the home and the site of this machine]
-    #[arg(env = "THORP_HTTP", value_name = "ADDR")]
+    /// Its --http address, HOST:PORT [default: those of the current context, or the home and the site of this machine] [env:
+    /// THORP_HTTP]
+    #[arg(value_name = "ADDR")]
     node: Option<String>,
+    /// Ask the nodes whose addresses this context has, in place of the current one [env: THORP_CONTEXT]
+    #[arg(long, value_name = "NAME", conflicts_with = "node")]
+    context: Option<String>,
     /// An operator's certificate and key: asks by TLS a node that answers operators only, and shows process ids in the JSON
     #[arg(long, value_name = "DIR")]
     identity: Option<PathBuf>,
@@ -41,14 +46,15 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         };
         source.ask()
     };
-    if let Some(node) = &options.node {
-        let body = ask(node)?;
+    if let Some(node) = options.node() {
+        let body = ask(&node)?;
         if options.json {
             say_json(&raw(&body)?)?;
         }
         return tell(&body, options);
     }
-    let nodes = nodes_here();
+    let context = options.context()?;
+    let nodes = nodes_of(context.as_ref());
     let (mut end, mut bodies) = (None, Vec::new());
     for node in &nodes {
         let told = match ask(node) {
@@ -69,24 +75,58 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if options.json && end.is_some() {
         say_json(&serde_json::json!({ "nodes": bodies }))?;
     }
-    end.unwrap_or_else(|| Err(nobody_here(&nodes)))
+    end.unwrap_or_else(|| Err(nobody_here(&nodes, context.as_ref())))
 }
 
 /// Those of the context that counts, or else where a home and a site of this machine serve their status if nobody says
 /// otherwise.
 pub(super) fn nodes_here() -> Vec<String> {
-    let own = context::current().map(|context| context.status);
+    nodes_of(context::that_counts().as_ref())
+}
+
+fn nodes_of(context: Option<&Context>) -> Vec<String> {
+    let own = context.map(|context| context.status.clone());
     own.filter(|nodes| !nodes.is_empty()).unwrap_or_else(|| {
         let ports = [HOME_HTTP_PORT, SITE_HTTP_PORT];
         ports.map(|port| format!("127.0.0.1:{port}")).to_vec()
     })
 }
 
-fn nobody_here(nodes: &[String]) -> Failure {
-    let what = format!("no home and no site answers on {}", nodes.join(" or "));
-    let todo =
-        "start one, or give the address that it printed when it started: `thorp status ADDR`";
-    Failure::new(what, todo).with(Code::Unreachable)
+impl Options {
+    /// The only node that is asked. A context that was named goes before a variable.
+    fn node(&self) -> Option<String> {
+        let named = || std::env::var("THORP_HTTP").ok().filter(|at| !at.is_empty());
+        match (&self.node, &self.context) {
+            (Some(node), _) => Some(node.clone()),
+            (None, Some(_)) => None,
+            (None, None) => named(),
+        }
+    }
+
+    fn context(&self) -> Result<Option<Context>, Failure> {
+        match &self.context {
+            Some(name) => Ok(Some(Contexts::of_user()?.get(name)?)),
+            None => Ok(context::that_counts()),
+        }
+    }
+}
+
+fn nobody_here(nodes: &[String], context: Option<&Context>) -> Failure {
+    let asked = nodes.join(" or ");
+    let failure = match context.filter(|context| context.status.is_empty()) {
+        Some(context) => Failure::new(
+            format!(
+                "context {} knows no address where a node serves its status, and nobody answers on {asked}",
+                context.name
+            ),
+            "`thorp doctor` looks at what can be reached from here; if you know such an address: `thorp status ADDR`",
+        ),
+        None => Failure::new(
+            format!("no home and no site answers on {asked}"),
+            "start one, or give the address that it printed when it started: `thorp status ADDR`",
+        ),
+    };
+    failure.with(Code::Unreachable)
 }
 
 fn tell(body: &str, options: &Options) -> Result<(), Failure> {
@@ -266,9 +306,9 @@ fn children(all: &[Child]) -> Table {
 }
 
 const HELP: &str = "\
-Shows who is connected to a home or a site, how far they are behind, hit ratios, and who is
-stuck. Exit code 3 if it is not well. A node that was started with --http-for-operators answers only to
---identity.
+Shows who is connected to a home or a site, how far they are behind, hit ratios, and who is \
+stuck. Exit code 3 if it is not well. A node that was started with --http-for-operators answers only to \
+--identity. If THORP_VIA is set, the current context does not count here either.
 
 Examples:
   thorp status

@@ -240,9 +240,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const KNOWN_MAX: usize = 1_000_000;
 
 const HELP: &str = "\
-Prints a line for each object of a segment that is created, changed or deleted from now on: the commit's
-position, what happened, and the object as `thorp get` takes it; also when the segment gets pages, or its roots or
-rights change. What happened is told as of the time of printing. Ends when interrupted, or when the segment is
+Prints a line for each object of a segment that is created, changed or deleted from now on: the commit's \
+position, what happened, and the object as `thorp get` takes it; also when the segment gets pages, or its roots or \
+rights change. What happened is told as of the time of printing. Ends when interrupted, or when the segment is \
 removed. In a segment of more than a million objects, a new one is told as changed.
 
 Examples:

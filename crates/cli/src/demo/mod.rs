@@ -201,8 +201,8 @@ fn listen_for_signals(interrupted: &Interrupted) -> Result<(), Failure> {
 }
 
 const HELP: &str = "\
-Starts a home, two sites and members as processes of their own, with a wide-area link played
-between them. Members of both sites edit one building model together; then OO7 runs with a site
+Starts a home, two sites and members as processes of their own, with a wide-area link played \
+between them. Members of both sites edit one building model together; then OO7 runs with a site \
 and without. Exit code 3 if any check fails.
 
 Examples:

@@ -18,7 +18,7 @@ mod reader;
 
 pub(crate) use line::{Line, Target, Value};
 pub(crate) use pieces::{Ids, Piece, bytes_of, pieces_of};
-pub(crate) use reader::{Checked, Lines, check, spool};
+pub(crate) use reader::{Checked, Lines, Source, check};
 
 /// The version of the format.
 pub(crate) const VERSION: u32 = 1;

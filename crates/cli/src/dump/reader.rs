@@ -3,13 +3,58 @@
 use super::Line;
 use super::line::{Target, Value};
 use crate::failure::Failure;
+use crate::stream;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
+
+/// Where a dump is read from, as often as it is wanted.
+pub(crate) struct Source {
+    /// What people call it.
+    name: PathBuf,
+    /// Standard input, copied.
+    spooled: Option<NamedTempFile>,
+}
+
+impl Source {
+    /// A file; standard input if it is `-`.
+    pub(crate) fn of(file: &Path) -> Result<Self, Failure> {
+        if file != Path::new("-") {
+            return Ok(Source {
+                name: file.to_owned(),
+                spooled: None,
+            });
+        }
+        let name = PathBuf::from("standard input");
+        let spooled = spool().map_err(|error| Failure::file(&name, &error))?;
+        Ok(Source {
+            name,
+            spooled: Some(spooled),
+        })
+    }
+
+    fn open(&self) -> Result<File, Failure> {
+        let spooled = self.spooled.as_ref().map(NamedTempFile::path);
+        let opened = File::open(spooled.unwrap_or(&self.name));
+        opened.map_err(|error| Failure::file(&self.name, &error))
+    }
+
+    fn is_empty(&self) -> Failure {
+        let what = format!("{} is empty", self.name.display());
+        let todo = match self.spooled {
+            Some(_) => {
+                "nothing was loaded: look at what was to write into it, as `thorp dump SEGMENT |`"
+            }
+            None => "nothing was loaded: dump the segment again",
+        };
+        Failure::new(what, todo)
+    }
+}
 
 /// The lines of a dump, each with its number.
 pub(crate) struct Lines<'a> {
-    path: &'a Path,
+    source: &'a Source,
     lines: BufReader<File>,
     number: u64,
     text: Vec<u8>,
@@ -26,11 +71,10 @@ pub(crate) struct Checked {
 }
 
 impl<'a> Lines<'a> {
-    pub(crate) fn open(path: &'a Path) -> Result<Lines<'a>, Failure> {
-        let file = File::open(path).map_err(|error| Failure::file(path, &error))?;
+    pub(crate) fn open(source: &'a Source) -> Result<Lines<'a>, Failure> {
         Ok(Lines {
-            path,
-            lines: BufReader::new(file),
+            source,
+            lines: BufReader::new(source.open()?),
             number: 0,
             text: Vec::new(),
         })
@@ -41,7 +85,7 @@ impl<'a> Lines<'a> {
         self.text.clear();
         self.number += 1;
         let read = self.lines.read_until(b'\n', &mut self.text);
-        match read.map_err(|error| Failure::file(self.path, &error))? {
+        match read.map_err(|error| Failure::file(&self.source.name, &error))? {
             0 => Ok(None),
             _ => Line::parse(&self.text)
                 .map(Some)
@@ -51,15 +95,19 @@ impl<'a> Lines<'a> {
 
     /// What is wrong with the line that was read last.
     pub(crate) fn broken(&self, why: &str) -> Failure {
-        let what = format!("{}, line {}: {why}", self.path.display(), self.number);
+        let what = format!(
+            "{}, line {}: {why}",
+            self.source.name.display(),
+            self.number
+        );
         let todo = "nothing was loaded from there on: mend the line, or dump the segment again";
         Failure::new(what, todo)
     }
 }
 
 /// Reads all of a dump and tells whether it is whole, before anything of it is loaded.
-pub(crate) fn check(path: &Path) -> Result<Checked, Failure> {
-    let mut lines = Lines::open(path)?;
+pub(crate) fn check(source: &Source) -> Result<Checked, Failure> {
+    let mut lines = Lines::open(source)?;
     let (mut sum, mut bytes) = (crc32fast::Hasher::new(), 0);
     let (mut objects, mut highest, mut is_ended) = (0, (0, 0), false);
     let mut last_root: Option<String> = None;
@@ -69,7 +117,7 @@ pub(crate) fn check(path: &Path) -> Result<Checked, Failure> {
         bytes += lines.text.len() as u64;
         match line {
             None if is_ended => break,
-            None if lines.number == 1 => return Err(lines.broken("the file is empty")),
+            None if lines.number == 1 => return Err(source.is_empty()),
             None => return Err(lines.broken("the dump ends here, before its last line")),
             Some(_) if is_ended => return Err(lines.broken("there is more after the last line")),
             Some(Line::Head) if lines.number == 1 => {}
@@ -135,8 +183,9 @@ fn check_value(value: &Value) -> Result<(), String> {
 }
 
 /// A file in which all of standard input is.
-pub(crate) fn spool() -> io::Result<tempfile::NamedTempFile> {
-    let mut file = tempfile::NamedTempFile::new()?;
+fn spool() -> io::Result<NamedTempFile> {
+    stream::note_terminal();
+    let mut file = NamedTempFile::new()?;
     io::copy(&mut io::stdin().lock(), &mut file)?;
     Ok(file)
 }
@@ -149,7 +198,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("dump");
         std::fs::write(&path, text).unwrap();
-        check(&path).map_err(|failure| failure.to_string())
+        check(&Source::of(&path).unwrap()).map_err(|failure| failure.to_string())
     }
 
     #[test]
@@ -158,7 +207,7 @@ mod tests {
         let checked = told(good).unwrap();
         assert_eq!((checked.objects, checked.bytes), (2, good.len() as u64));
         let cases = [
-            ("", "line 1: the file is empty"),
+            ("", "dump is empty"),
             ("{\"objects\":0}\n", "line 1: it is not the first"),
             ("{\"thorp_dump\":1}\n", "line 2: the dump ends here"),
             (

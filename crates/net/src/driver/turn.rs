@@ -33,6 +33,8 @@ pub(super) struct Turn<'a, C: StateMachine, W> {
     ended: VecDeque<EdgeId>,
     /// Log lines about names that are turned away.
     turned_away: Lines<String>,
+    /// The same at the closed gate: each hears the same, until somebody opens it.
+    at_gate: Lines<String>,
 }
 
 impl<'a, C: StateMachine, W: World<C::Action>> Turn<'a, C, W> {
@@ -54,6 +56,7 @@ impl<'a, C: StateMachine, W: World<C::Action>> Turn<'a, C, W> {
             outbox: first,
             ended: VecDeque::new(),
             turned_away: Lines::new(),
+            at_gate: Lines::of(1),
         }
     }
 
@@ -234,9 +237,12 @@ impl<'a, C: StateMachine, W: World<C::Action>> Turn<'a, C, W> {
                 let certified = &incoming.peer().certified;
                 let owner = certified.name();
                 let closed = self.config.gate.refusal(certified);
+                let lines = match closed {
+                    Some(_) => &mut self.at_gate,
+                    None => &mut self.turned_away,
+                };
                 if let Some(words) = closed.or_else(|| self.edges.refusal(owner)) {
-                    if let Some(left_out) = self.turned_away.write(Instant::now(), owner.to_owned())
-                    {
+                    if let Some(left_out) = lines.write(Instant::now(), owner.to_owned()) {
                         warn!(peer = peer.name, "turned away: {words}{left_out}");
                     }
                     return incoming.reject(&words);

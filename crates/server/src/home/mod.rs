@@ -176,6 +176,11 @@ impl HomeServer {
         self.life.segments_without_rights()
     }
 
+    /// Why it lets in operators only; none if it is open (rule R9).
+    pub fn why_closed(&self) -> Option<String> {
+        self.control.shared.why_closed()
+    }
+
     /// Where HTTP is served, with the port that the system chose.
     pub fn http_address(&self) -> Option<SocketAddr> {
         self.http.as_ref().map(Http::address)

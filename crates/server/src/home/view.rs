@@ -75,6 +75,13 @@ impl Shared {
         self.lock().closed = closed;
     }
 
+    /// Why the store's history is closed, without what to do.
+    pub(super) fn why_closed(&self) -> Option<String> {
+        let disk = self.lock().disk.upgrade()?;
+        let why = disk.store().history().closed()?;
+        Some(why.to_string())
+    }
+
     pub(super) fn reopening(&self, why: &str) {
         self.lock().opened.why = Some(why.to_owned());
         self.set_doing(&format!("being opened again: {why}"));

@@ -72,6 +72,13 @@ fn tell(
         authority.village(),
         options.dir.display()
     ))?;
+    if let Some(from) = &options.from {
+        say(&format!(
+            "  it is not in {} any more: commands that looked for it there need --dir {}",
+            from.display(),
+            pasted(&options.dir)
+        ))?;
+    }
     say(
         "  let a node in (ROLE: member, site, home or operator), and carry the directory to its machine:",
     )?;
@@ -120,10 +127,10 @@ fn advice(error: &IdentityError, options: &Options) -> &'static str {
 }
 
 const HELP: &str = "\
-Makes an authority: a certificate, a key, and the list of what it issued. Nodes that it lets in trust
-each other. The first home of a village makes one itself, in `authority` in its directory. No running
-node needs it. Keep it on a machine that no node runs on: move it there with --from, from a directory that
-you carried, or that of the home. Doing it again changes nothing, and completes what a crash cut short. The
+Makes an authority: a certificate, a key, and the list of what it issued. Nodes that it lets in trust \
+each other. The first home of a village makes one itself, in `authority` in its directory. No running \
+node needs it. Keep it on a machine that no node runs on: move it there with --from, from a directory that \
+you carried, or that of the home. Doing it again changes nothing, and completes what a crash cut short. The \
 home of an earlier build must not run meanwhile: it also gets a certificate that names its id.
 
 Examples:

@@ -1,6 +1,8 @@
 //! `thorp ca issue`: a certificate, with all that can be chosen.
 
-use crate::commands::invite::{as_json, check_out, failed, say_how};
+use crate::commands::authority::Village;
+use crate::commands::invite::{check_out, failed};
+use crate::commands::issued::Issued;
 use crate::commands::node::refused;
 use crate::commands::say_json;
 use crate::failure::{Code, Failure};
@@ -45,12 +47,14 @@ pub(crate) struct Options {
 pub(super) fn run(options: &Options) -> Result<(), Failure> {
     check_out(&options.out)?;
     let grant = grant(options)?;
+    let failed = |error| failed(&error, &grant, &options.out);
     let authority = CertificateAuthority::open(CertificateAuthority::find(&options.dir));
-    let issued = authority.and_then(|authority| authority.issue(&grant, &options.out));
-    let identity = issued.map_err(|error| failed(&error, &grant, &options.out))?;
+    let authority = authority.map_err(failed)?;
+    let village = Village::of(&authority).map_err(failed)?;
+    let issued = Issued::to(&authority, &grant, &options.out).map_err(failed)?;
     match options.json {
-        true => say_json(&as_json(&identity, &options.out, options.with_site)),
-        false => say_how(&identity, &options.out, options.with_site),
+        true => say_json(&issued.as_json(&village)),
+        false => issued.say(&village),
     }
 }
 
@@ -96,8 +100,8 @@ fn of_store(dir: &Path) -> Result<(String, HomeIdOf), Failure> {
 const DAY_SECONDS: u64 = 24 * 60 * 60;
 
 const HELP: &str = "\
-Makes a directory with a certificate and a key for another node, as `thorp invite` does. A home's
-certificate names the home's id: a new home takes it from there. --store makes one for a home that has
+Makes a directory with a certificate and a key for another node, as `thorp invite` does. A home's \
+certificate names the home's id: a new home takes it from there. --store makes one for a home that has \
 its store already. Without a store of its own a home does not start again under its id: it needs --new-id.
 
 Examples:

@@ -1,6 +1,6 @@
 //! `thorp ca list`: what an authority has issued.
 
-use crate::commands::{say, say_json};
+use crate::commands::{authority, context, say, say_json};
 use crate::failure::Failure;
 use crate::text::{Side, Table};
 use clap::Args;
@@ -12,9 +12,10 @@ use thorp_net::{CertificateAuthority, IssuedCertificate, Utc};
 #[derive(Args, Debug)]
 #[command(after_help = HELP)]
 pub(crate) struct Options {
-    /// The directory of the authority, or of the home that made the village
-    #[arg(value_name = "DIR", default_value = crate::commands::home::DEFAULT_DIR)]
-    dir: PathBuf,
+    /// The directory of the authority, or of the home that made the village [default: thorp-home, or that of the current
+    /// context]
+    #[arg(value_name = "DIR")]
+    dir: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -22,7 +23,8 @@ pub(crate) struct Options {
 
 /// Prints a line for each certificate, the oldest first.
 pub(super) fn run(options: &Options) -> Result<(), Failure> {
-    let authority = CertificateAuthority::open(CertificateAuthority::find(&options.dir));
+    let dir = authority::find(options.dir.as_deref(), false, context::current().as_ref())?;
+    let authority = CertificateAuthority::open(dir);
     let issued = authority.and_then(|authority| authority.issued());
     let issued = issued.map_err(|error| {
         let todo = "give the directory of the authority, or of the home that made the village";

@@ -1,7 +1,7 @@
 //! `thorp ca revoke`: a node that is no longer let in.
 
 use crate::commands::node::each;
-use crate::commands::{say, say_json};
+use crate::commands::{authority, context, say, say_json};
 use crate::failure::{Code, Failure};
 use clap::Args;
 use std::path::PathBuf;
@@ -16,9 +16,10 @@ pub(crate) struct Options {
     /// A home or a site to announce it to; may be given several times
     #[arg(long, value_name = "ADDR")]
     at: Vec<Address>,
-    /// The directory of the authority, or of the home that made the village
-    #[arg(long, value_name = "DIR", default_value = crate::commands::home::DEFAULT_DIR)]
-    dir: PathBuf,
+    /// The directory of the authority, or of the home that made the village [default: thorp-home, or that of the current
+    /// context]
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -31,8 +32,8 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
             "give the directory of the authority, or of the home that made the village, with --dir";
         Failure::new(error.to_string(), todo)
     };
-    let authority = CertificateAuthority::open(CertificateAuthority::find(&options.dir));
-    let authority = authority.map_err(failed)?;
+    let dir = authority::find(options.dir.as_deref(), false, context::current().as_ref())?;
+    let authority = CertificateAuthority::open(dir).map_err(failed)?;
     let mut done = Done::default();
     if let Some(name) = &options.name {
         done.certificates = authority.revoke(name).map_err(failed)?;
@@ -126,9 +127,9 @@ impl Done {
 }
 
 const HELP: &str = "\
-Each home and site that is named keeps the serial numbers in its identity's directory, ends the connections
-that stand by them, and turns the node away. It is told everything that was revoked and has not
-expired, so one that was away can be told later. Name all homes and sites. A name that was revoked may be let
+Each home and site that is named keeps the serial numbers in its identity's directory, ends the connections \
+that stand by them, and turns the node away. It is told everything that was revoked and has not \
+expired, so one that was away can be told later. Name all homes and sites. A name that was revoked may be let \
 in again, with a new certificate in a new directory.
 
 Examples:

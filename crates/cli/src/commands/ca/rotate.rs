@@ -114,8 +114,8 @@ const NEXT_OF_FINISH: &str =
     "only the new authority is trusted, by every node that renews its certificate from now on";
 
 const HELP: &str = "\
-The village keeps its name. Between the steps, every node has to get what the step before has changed:
-by renewing its certificate, or by the same `thorp invite NAME --role ROLE --out DIR` as at first. Nodes take
+The village keeps its name. Between the steps, every node has to get what the step before has changed: \
+by renewing its certificate, or by the same `thorp invite NAME --role ROLE --out DIR` as at first. Nodes take \
 the files in their directories while they run, and no connection ends.
 
 Examples:

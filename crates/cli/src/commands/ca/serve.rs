@@ -78,8 +78,8 @@ fn welcome(village: &str, public: &Address) -> Result<(), Failure> {
 }
 
 const HELP: &str = "\
-Runs beside the authority's directory, on any machine. Nodes need it to join with a token, and to renew
-their certificates in the last third of their lives. While it does not run, nobody with a good certificate
+Runs beside the authority's directory, on any machine. Nodes need it to join with a token, and to renew \
+their certificates in the last third of their lives. While it does not run, nobody with a good certificate \
 is affected. --listen with 0.0.0.0 needs --public. SIGTERM and SIGINT end it.
 
 Examples:

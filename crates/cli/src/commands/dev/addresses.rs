@@ -3,15 +3,18 @@
 use crate::failure::Failure;
 use std::fmt;
 use std::fs;
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
-use thorp_net::Address;
+use thorp_net::{Address, AuthorityServer};
+use thorp_server::{HomeServer, SiteServer};
 
 /// Where the nodes of a village listen, as a file in its directory has it.
 pub(super) struct Addresses {
     pub(super) home: Place,
     pub(super) site: Place,
     pub(super) authority: Place,
+    pub(super) status_of_home: Place,
+    pub(super) status_of_site: Place,
 }
 
 /// A port of this machine; 0 is any.
@@ -28,19 +31,31 @@ impl Addresses {
             home: next(),
             site: next(),
             authority: next(),
+            status_of_home: next(),
+            status_of_site: next(),
         }
     }
 
-    pub(super) fn of(home: &[Address], site: &[Address], authority: &Address) -> Self {
+    /// Those of a village that runs.
+    pub(super) fn of(home: &HomeServer, site: &SiteServer, authority: &AuthorityServer) -> Self {
         Addresses {
-            home: Place::of(home.first()),
-            site: Place::of(site.first()),
-            authority: Place::of(Some(authority)),
+            home: Place::of(home.addresses().first()),
+            site: Place::of(site.addresses().first()),
+            authority: Place::of(Some(authority.address())),
+            status_of_home: Place::of_status(home.http_address()),
+            status_of_site: Place::of_status(site.http_address()),
         }
     }
 
     pub(super) fn save(&self, dir: &Path) -> Result<(), Failure> {
-        let ports = [self.home, self.site, self.authority].map(|place| format!("{}\n", place.0));
+        let all = [
+            self.home,
+            self.site,
+            self.authority,
+            self.status_of_home,
+            self.status_of_site,
+        ];
+        let ports = all.map(|place| format!("{}\n", place.0));
         let path = dir.join(FILE);
         fs::write(&path, ports.concat()).map_err(|error| Failure::file(&path, &error))
     }
@@ -54,12 +69,27 @@ impl Place {
         }
     }
 
+    fn of_status(address: Option<SocketAddr>) -> Self {
+        Place(address.map_or(0, |address| address.port()))
+    }
+
     /// This one, or any if somebody has it.
     pub(super) fn free(self) -> Address {
-        let is_free = TcpListener::bind((Ipv4Addr::LOCALHOST, self.0)).is_ok();
         Address::Tcp {
             host: Ipv4Addr::LOCALHOST.to_string(),
-            port: if is_free { self.0 } else { 0 },
+            port: self.free_port(),
+        }
+    }
+
+    /// The same for HTTP.
+    pub(super) fn free_for_status(self) -> SocketAddr {
+        (Ipv4Addr::LOCALHOST, self.free_port()).into()
+    }
+
+    fn free_port(self) -> u16 {
+        match TcpListener::bind((Ipv4Addr::LOCALHOST, self.0)) {
+            Ok(_) => self.0,
+            Err(_) => 0,
         }
     }
 }
@@ -94,17 +124,27 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let loaded = || {
             let all = Addresses::load(dir.path());
-            [all.home.0, all.site.0, all.authority.0]
+            let status = [all.status_of_home.0, all.status_of_site.0];
+            [
+                all.home.0,
+                all.site.0,
+                all.authority.0,
+                status[0],
+                status[1],
+            ]
         };
-        assert_eq!(loaded(), [0, 0, 0]);
+        assert_eq!(loaded(), [0; 5]);
         let all = Addresses {
             home: Place(1),
             site: Place(2),
             authority: Place(3),
+            status_of_home: Place(4),
+            status_of_site: Place(5),
         };
         all.save(dir.path()).unwrap();
-        assert_eq!(loaded(), [1, 2, 3]);
+        assert_eq!(loaded(), [1, 2, 3, 4, 5]);
+        // An earlier build wrote three.
         fs::write(dir.path().join(FILE), "x\n99999\n7").unwrap();
-        assert_eq!(loaded(), [0, 0, 7]);
+        assert_eq!(loaded(), [0, 0, 7, 0, 0]);
     }
 }

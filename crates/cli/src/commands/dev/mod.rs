@@ -3,9 +3,9 @@
 mod addresses;
 mod own_context;
 mod temporary;
+mod welcome;
 
-use super::node::{refused, shutdown};
-use super::{context, say, say_json};
+use super::node::{refused, shutdown_or};
 use crate::failure::{Code, Failure};
 use crate::text::absolute;
 use addresses::Addresses;
@@ -14,7 +14,7 @@ use own_context::OwnContext;
 use rustix::fs::Mode;
 use rustix::process::umask;
 use std::path::{Path, PathBuf};
-use temporary::Temporary;
+use temporary::{Temporary, remove_running};
 use thorp_client::Contexts;
 use thorp_net::{AuthorityServer, CertificateAuthority};
 use thorp_server::{
@@ -23,6 +23,7 @@ use thorp_server::{
 };
 use thorp_store::OpenError;
 use tokio::sync::watch;
+use welcome::Welcome;
 
 /// What `thorp dev` is told.
 #[derive(Args, Debug)]
@@ -72,7 +73,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         (None, Some(dir)) => dir,
         (None, None) => Path::new(DEFAULT_DIR),
     };
-    let context = OwnContext::of(&contexts, &options.name, &absolute(dir));
+    let context = OwnContext::of(contexts, &options.name, &absolute(dir));
     context.check_free()?;
     let ran = serve(options, dir, &context);
     if options.temporary {
@@ -82,15 +83,28 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 }
 
 /// Runs the village in a directory.
-fn serve(options: &Options, dir: &Path, context: &OwnContext<'_>) -> Result<(), Failure> {
+fn serve(options: &Options, dir: &Path, context: &OwnContext) -> Result<(), Failure> {
     let runtime = thorp_server::runtime()
         .map_err(|error| Failure::new(format!("the system gives no runtime: {error}"), ""))?;
     runtime.block_on(async {
+        let of_one_run = options.temporary.then(|| (dir.to_owned(), context.clone()));
+        // Before anything is there: whoever ends it at once, or twice, leaves nothing of what is temporary.
+        let shutdown = shutdown_or(options.until_stdin_closes, move || {
+            if let Some((dir, context)) = &of_one_run {
+                context.remove();
+                remove_running(dir);
+            }
+        })?;
         let village = Village::start(&options.name, dir).await?;
         let is_current = context.write(&village.authority_dir, &village.running)?;
-        // Before anybody is told that it runs: who reads that may end it at once.
-        let shutdown = shutdown(options.until_stdin_closes)?;
-        village.tell(options, dir, is_current)?;
+        let welcome = Welcome {
+            options,
+            dir,
+            running: &village.running,
+            is_current,
+            closed: village.home.why_closed(),
+        };
+        welcome.tell()?;
         village.run(shutdown).await;
         Ok(())
     })
@@ -122,7 +136,7 @@ impl Village {
             name: Some(name.to_owned()),
             data_dir: Some(dir.to_owned()),
             listen: vec![before.home.free()],
-            http: Some(LOOPBACK_HTTP.into()),
+            http: Some(before.status_of_home.free_for_status()),
             ..HomeConfigFile::default()
         };
         let home = HomeServer::start(config).await;
@@ -143,24 +157,21 @@ impl Village {
             data_dir: Some(dir.join(SITE)),
             authority_dir: Some(authority_dir.clone()),
             listen: vec![before.site.free()],
-            http: Some(LOOPBACK_HTTP.into()),
+            http: Some(before.status_of_site.free_for_status()),
             parent: vec![parent],
             ..SiteConfigFile::default()
         };
         let site = SiteServer::start(&config).await;
         let site = site.map_err(|error| refused(&error))?;
-        let after = Addresses::of(home.addresses(), site.addresses(), authority.address());
+        let after = Addresses::of(&home, &site, &authority);
         after.save(dir)?;
-        let status = [home.http_address(), site.http_address()];
         let running = Running {
             site: after.site.to_string(),
             home: after.home.to_string(),
             authority: after.authority.to_string(),
-            status: status
-                .into_iter()
-                .flatten()
-                .map(|at| at.to_string())
-                .collect(),
+            status: [after.status_of_home, after.status_of_site]
+                .map(|place| place.to_string())
+                .to_vec(),
         };
         Ok(Village {
             home,
@@ -169,45 +180,6 @@ impl Village {
             authority_dir,
             running,
         })
-    }
-
-    fn tell(&self, options: &Options, dir: &Path, is_current: bool) -> Result<(), Failure> {
-        let (name, running) = (&options.name, &self.running);
-        if options.json {
-            return say_json(&serde_json::json!({
-                "name": name,
-                "dir": absolute(dir).display().to_string(),
-                "temporary": options.temporary,
-                "home": running.home,
-                "site": running.site,
-                "authority": running.authority,
-                "status": running.status,
-                "context": name,
-                "current": is_current,
-            }));
-        }
-        let goes = if options.temporary {
-            ", which goes at the end"
-        } else {
-            ""
-        };
-        say(&format!("a village runs in {}{goes}", dir.display()))?;
-        say(&format!("  home {name} at {}", running.home))?;
-        say(&format!("  site {SITE} at {}", running.site))?;
-        say(&format!("  authority at {}", running.authority))?;
-        say(&format!("  {}", context::told(name, is_current)))?;
-        for variable in ["THORP_VIA", "THORP_IDENTITY", "THORP_CONTEXT"] {
-            if std::env::var_os(variable).is_some_and(|value| !value.is_empty()) {
-                say(&format!(
-                    "  {variable} is set here, and goes before it: unset {variable}"
-                ))?;
-            }
-        }
-        say("  in another terminal:")?;
-        say(&format!("    thorp put thorp://{name}/notes --text hello"))?;
-        say(&format!("    thorp inspect thorp://{name}/notes --objects"))?;
-        say("    thorp invite NAME    # a token for somebody else: `thorp join TOKEN`")?;
-        say(&format!("ready, http {}", running.status.join(" ")))
     }
 
     /// The home ends last: what the others still send it is done.
@@ -251,15 +223,13 @@ fn failure(error: &ServerError, dir: &Path) -> Failure {
 
 const OTHER_DIR: &str = "give another --dir";
 const DEFAULT_DIR: &str = "thorp-dev";
-/// Any free port.
-const LOOPBACK_HTTP: ([u8; 4], u16) = ([127, 0, 0, 1], 0);
 const SITE: &str = "site";
 /// Nodes of a village that `thorp dev` runs, beside the home.
 const NAMES: [&str; 3] = [SITE, own_context::MEMBER, "local"];
 
 const HELP: &str = "\
-Runs a home, a site below it and the authority's process, on this machine only and on free ports. It makes
-the certificates that they need, and the context with which commands and programs join. Started again in the same
+Runs a home, a site below it and the authority's process, on this machine only and on free ports. It makes \
+the certificates that they need, and the context with which commands and programs join. Started again in the same \
 directory, it has the same data, and the same ports if they are free. SIGTERM and SIGINT shut it down in order.
 
 Examples:

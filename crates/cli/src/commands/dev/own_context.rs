@@ -3,6 +3,7 @@
 use super::Running;
 use super::temporary::remove_left_over;
 use crate::commands::context::make_current;
+use crate::commands::node::pasted;
 use crate::failure::{Code, Failure};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,29 +11,30 @@ use thorp_client::{Context, Contexts, Identity};
 use thorp_net::{CertificateAuthority, Grant, NodeRole};
 
 /// A context that belongs to the village in one directory.
-pub(super) struct OwnContext<'a> {
-    contexts: &'a Contexts,
-    name: &'a str,
+#[derive(Clone)]
+pub(super) struct OwnContext {
+    contexts: Contexts,
+    name: String,
     /// Of the village.
     dir: PathBuf,
 }
 
-impl<'a> OwnContext<'a> {
-    pub(super) fn of(contexts: &'a Contexts, name: &'a str, dir: &Path) -> Self {
+impl OwnContext {
+    pub(super) fn of(contexts: Contexts, name: &str, dir: &Path) -> Self {
         OwnContext {
             contexts,
-            name,
+            name: name.to_owned(),
             dir: dir.to_owned(),
         }
     }
 
     /// A context of another village is left alone, unless that village is gone.
     pub(super) fn check_free(&self) -> Result<(), Failure> {
-        let dir = self.contexts.dir_of(self.name)?;
+        let dir = self.contexts.dir_of(&self.name)?;
         if !dir.exists() {
             return Ok(());
         }
-        let authority = match self.contexts.get(self.name) {
+        let authority = match self.contexts.get(&self.name) {
             Ok(context) => context.authority,
             // Somebody began to make it.
             Err(thorp_client::ContextError::NotThere { .. }) => return Ok(()),
@@ -43,15 +45,24 @@ impl<'a> OwnContext<'a> {
                 return Ok(());
             }
             Some(authority) if authority.parent().is_some_and(remove_left_over) => return Ok(()),
-            Some(authority) => format!(" of the village in {}", authority.display()),
-            None => String::new(),
+            Some(authority) => Some(village_of(&authority)),
+            None => None,
         };
-        let what = format!("there is a context {}{other} already", self.name);
-        let todo = format!(
-            "take another --name, or remove the context with `thorp context rm {}`",
-            self.name
-        );
-        Err(Failure::new(what, todo).with(Code::Usage))
+        let name = &self.name;
+        let todo =
+            format!("take another --name, or remove the context with `thorp context rm {name}`");
+        let failure = match other {
+            None => Failure::new(format!("there is a context {name} already"), todo),
+            Some(other) => {
+                let what = format!(
+                    "there is a context {name} of the village in {} already",
+                    other.display()
+                );
+                let there = format!("to run that village: `thorp dev --dir {}`", pasted(&other));
+                Failure::new(what, todo).or(there)
+            }
+        };
+        Err(failure.with(Code::Usage))
     }
 
     /// Writes it, with an identity of this village. Whether it is the current one.
@@ -61,7 +72,7 @@ impl<'a> OwnContext<'a> {
             Failure::new(error.to_string(), todo)
         };
         let authority = CertificateAuthority::open(authority_dir).map_err(failed)?;
-        let dir = self.contexts.identity_of(self.name)?;
+        let dir = self.contexts.identity_of(&self.name)?;
         let is_of_here = |held: Identity| held.village() == authority.village();
         // That of a village that is gone.
         if dir.exists() && !Identity::load(&dir).is_ok_and(is_of_here) {
@@ -70,25 +81,33 @@ impl<'a> OwnContext<'a> {
         let grant = Grant::new(NodeRole::Member, MEMBER);
         let identity = authority.issue(&grant, &dir).map_err(failed)?;
         self.contexts.put(&Context {
-            name: self.name.to_owned(),
+            name: self.name.clone(),
             join: vec![running.site.clone()],
             village: identity.village().to_owned(),
             identity: dir,
             authority: Some(crate::text::absolute(authority_dir)),
             status: running.status.clone(),
         })?;
-        make_current(self.contexts, self.name)
+        make_current(&self.contexts, &self.name)
     }
 
     /// Removes it, if it is still that of this village.
     pub(super) fn remove(&self) {
-        let own = self.contexts.get(self.name);
+        let own = self.contexts.get(&self.name);
         let authority = own.ok().and_then(|context| context.authority);
         if authority.is_some_and(|authority| authority.starts_with(&self.dir)) {
             // What stays names a directory that is gone: the next `thorp dev` replaces it.
-            let _ = self.contexts.remove(self.name);
+            let _ = self.contexts.remove(&self.name);
         }
     }
+}
+
+/// The directory of a village, by that of its authority.
+fn village_of(authority: &Path) -> PathBuf {
+    let parent = authority
+        .parent()
+        .filter(|_| authority.ends_with("authority"));
+    parent.unwrap_or(authority).to_owned()
 }
 
 /// Who the user is in the village.

@@ -42,6 +42,17 @@ pub(super) fn remove_left_over(dir: &Path) -> bool {
     }
 }
 
+/// Removes the directory of a village that still runs, and is about to be ended at once.
+pub(super) fn remove_running(dir: &Path) {
+    // Whoever is still writing may make a directory again that was just removed.
+    for _ in 0..TRIES {
+        if fs::remove_dir_all(dir).is_ok() || !dir.exists() {
+            return;
+        }
+    }
+}
+
+const TRIES: usize = 100;
 const MARK: &str = "dev-temporary";
 
 #[cfg(test)]
