@@ -58,7 +58,7 @@ fn hostile_nodes_stop_nobody() {
     }
     assert_eq!(campaign.counts.answers_missing(ATTACKS), Vec::<&str>::new());
     planted::plant(Some(Bug::ParticipantsBelieved));
-    let stories = [1, 6].map(|seed| villages.run(seed, Options::default()));
+    let stories = [3, 8].map(|seed| villages.run(seed, Options::default()));
     planted::plant(None);
     let checkers = stories.map(|story| story.result.map_err(|failure| failure.checker));
     assert_eq!(checkers, [Err("after an attack"), Err("under attack")]);
@@ -68,6 +68,13 @@ fn hostile_nodes_stop_nobody() {
 #[test]
 fn villages_hold_and_planted_bugs_do_not() {
     campaign::keep_panics();
+    let held = std::panic::catch_unwind(all_hold);
+    // What is kept is not printed, also where it is this test that failed.
+    let _ = std::panic::take_hook();
+    assert!(held.is_ok(), "{}", campaign::last_panic());
+}
+
+fn all_hold() {
     villages_behave_as_before();
     homes_go_back();
     hostile_nodes_stop_nobody();
