@@ -302,15 +302,27 @@ impl Store {
         if !asked.as_ref().is_err_and(is_of_volume) {
             return asked;
         }
-        let held = self.measured(held);
-        let asked = self.space.ask(demand, held);
+        let measured = self.measured(held);
+        let asked = self.space.ask(demand, measured);
         if !asked.as_ref().is_err_and(is_of_volume) {
             return asked;
         }
         if demand.first_refused() > Purpose::NewData {
             self.ballast.give_up_on(self.space.volume());
         }
-        self.space.ask(demand, self.without_written(held))
+        // What a compaction writes between a look at its files and one at the volume seems to be lacking. So it is looked again.
+        let look = || {
+            self.space
+                .ask(demand, self.without_written(self.measured(held)))
+        };
+        let mut asked = look();
+        for _ in 1..LOOKS {
+            if asked.is_ok() {
+                break;
+            }
+            asked = look();
+        }
+        asked
     }
 
     /// The same with what compactions may write of the tables that there are. It takes some time where these are many.
@@ -488,6 +500,9 @@ impl Engine for Store {
         Ok(())
     }
 }
+
+/// How often it is looked, before a group is refused, what compactions have written already.
+const LOOKS: usize = 5;
 
 /// What whoever writes knows. A compaction may hold it for long.
 struct Writing {
