@@ -248,20 +248,23 @@ impl Child {
     }
 }
 
+// Whatever answers gives the numbers: their sums may be too large.
 impl Pages {
     pub(crate) fn all(&self) -> u64 {
-        self.near() + self.from_parent + self.from_disk
+        let near = self.near().saturating_add(self.from_parent);
+        near.saturating_add(self.from_disk)
     }
 
     /// Those that cost nothing further up.
     pub(crate) fn near(&self) -> u64 {
-        self.from_memory + self.redirected + self.joined
+        let others = self.redirected.saturating_add(self.joined);
+        self.from_memory.saturating_add(others)
     }
 }
 
 impl Traffic {
     pub(crate) fn both(&self) -> u64 {
-        self.bytes_sent + self.bytes_received
+        self.bytes_sent.saturating_add(self.bytes_received)
     }
 }
 

@@ -155,8 +155,8 @@ fn raw(body: &str) -> Result<serde_json::Value, Failure> {
 pub(crate) fn links_below(http: &str, timeout: Duration) -> Result<Link, Failure> {
     let down = Status::of(&http::get(http, PATH, timeout)?)?.down;
     Ok(Link {
-        messages: down.frames_sent + down.frames_received,
-        bytes: down.bytes_sent + down.bytes_received,
+        messages: down.frames_sent.saturating_add(down.frames_received),
+        bytes: down.both(),
     })
 }
 
@@ -216,7 +216,8 @@ fn parent_line(parent: &Parent) -> String {
 fn agreement_line(agreement: &Agreement) -> Option<String> {
     let (by_member, by_homes) = (agreement.resolved_by_member, agreement.resolved_by_homes);
     let by_operators = agreement.resolved_by_operators;
-    if agreement.in_doubt + by_member + by_homes + by_operators == 0 {
+    let counts = [agreement.in_doubt, by_member, by_homes, by_operators];
+    if counts == [0; 4] {
         return None;
     }
     let mut line = format!("shared with other homes: {} in doubt", agreement.in_doubt);
@@ -243,12 +244,11 @@ fn agreement_line(agreement: &Agreement) -> Option<String> {
 
 fn pages_line(role: &str, pages: &Pages) -> String {
     if role == "home" {
-        let all = pages.from_memory + pages.from_disk;
+        let all = pages.all();
         let hits = percent(pages.from_memory, all);
         return format!("pages: {all} asked for, {hits} from memory");
     }
-    let near = pages.near();
-    let all = near + pages.from_parent;
+    let (near, all) = (pages.near(), pages.all());
     let mut line = format!(
         "pages: {all} asked for, {} served near: {} from memory, {} from members, {} joined; {} from above",
         percent(near, all),

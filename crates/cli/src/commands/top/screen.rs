@@ -64,7 +64,8 @@ fn children(view: &View) -> Table<'static> {
     }
     let set = |at: usize, cell: &str| match HEADINGS[at].1 {
         Side::Left => cell.to_owned(),
-        Side::Right => format!("{cell:>width$}", width = widths[at]),
+        // A width that is given to `format!` has a limit, and others give the names.
+        Side::Right => " ".repeat(widths[at].saturating_sub(cell.chars().count())) + cell,
     };
     let heading = HEADINGS.iter().enumerate();
     let heading = Row::new(heading.map(|(at, (name, _))| set(at, name)));

@@ -34,7 +34,9 @@ impl View {
             if self.commits.len() == SECONDS {
                 self.commits.pop_front();
             }
-            self.commits.push_back(self.rates.commits.round() as u64);
+            // The graph multiplies it.
+            let commits = self.rates.commits.round() as u64;
+            self.commits.push_back(commits.min(u64::from(u32::MAX)));
         }
         self.lost = None;
         self.last = Some(snapshot);
