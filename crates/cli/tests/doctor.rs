@@ -152,7 +152,7 @@ fn a_certificate_that_has_expired() {
     assert!(found.one("life")["figures"]["days_left"].as_f64().unwrap() <= 0.);
     // It still says that somebody is there.
     found.assert("address", "ok", "somebody listens there");
-    assert_eq!(found.not_checked(), ["homes"]);
+    assert_eq!(found.not_checked(), ["status", "homes"]);
     // One that ends soon is a warning.
     let week = Grant {
         life: Some(Duration::from_secs(6 * 24 * 60 * 60)),
@@ -189,7 +189,7 @@ fn a_key_that_others_may_read_or_that_is_missing() {
     found.assert_problems(&["key"]);
     found.assert("key", "problem", "node.key");
     found.assert("life", "ok", "days are left");
-    assert_eq!(found.not_checked(), ["homes"]);
+    assert_eq!(found.not_checked(), ["status", "homes"]);
     fs::remove_file(Path::new(&home.identity).join("node.pem")).unwrap();
     Found::at(&home, &[], 3).assert("certificate", "problem", "node.pem");
 }
@@ -324,7 +324,7 @@ fn a_home_that_is_stopped() {
     let direct = ["doctor", "--json", "--via", &via, "--identity", &anna];
     let found = Found::of(&thorp().run(&direct), 3);
     found.assert_problems(&["address"]);
-    assert_eq!(found.not_checked(), ["homes"]);
+    assert_eq!(found.not_checked(), ["status", "homes"]);
     assert_eq!(site.terminate(), 0);
 }
 

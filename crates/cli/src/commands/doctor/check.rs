@@ -174,6 +174,11 @@ impl Checks {
         all.filter(|check| check.verdict == verdict).count()
     }
 
+    /// What could not be looked at.
+    pub(super) fn not_checked(&self) -> Vec<&'static str> {
+        self.not_checked.iter().map(|it| it.what).collect()
+    }
+
     /// The one document, for a program.
     pub(super) fn print(&self) -> Result<(), Failure> {
         let not_checked = self.not_checked.iter();

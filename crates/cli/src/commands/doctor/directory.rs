@@ -3,6 +3,7 @@
 use super::Check;
 use crate::commands::home::store_in;
 use crate::text::bytes;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use thorp_server::HOME_VOLUME_MIN;
 use thorp_store::{OpenError, Room, readable_by_others};
@@ -120,12 +121,26 @@ fn private(dir: &Path) -> Option<Check> {
         readable.len(),
         first.display()
     );
-    Some(Check::warning(
-        STORE_FILES,
-        found,
-        format!("chmod 700 {}", dir.display()),
-    ))
+    Some(Check::warning(STORE_FILES, found, keep_others_out(dir)))
 }
+
+/// What keeps others out of a directory. The mode of one that others share, or own, is not a node's to change.
+pub(super) fn keep_others_out(dir: &Path) -> String {
+    let shown = dir.display();
+    let own = Path::new("/proc/self").metadata().map(|own| own.uid());
+    let is_others = dir
+        .metadata()
+        .is_ok_and(|found| found.mode() & STICKY != 0 || own.is_ok_and(|own| own != found.uid()));
+    match is_others {
+        true => {
+            format!("move its files into a directory of their own: {shown} is shared with others")
+        }
+        false => format!("chmod 700 {shown}"),
+    }
+}
+
+/// The mode of a directory in which all may make files, as /tmp.
+const STICKY: u32 = 0o1000;
 
 const DIRECTORY: &str = "directory";
 const STORE: &str = "store";

@@ -1,5 +1,6 @@
 //! The certificate, its key, and the files of both.
 
+use super::directory::keep_others_out;
 use super::{Check, Checks};
 use crate::failure::Failure;
 use std::os::unix::fs::MetadataExt;
@@ -61,7 +62,7 @@ fn modes(dir: &Path) -> Vec<Check> {
             _ => Check::warning(
                 "files",
                 format!("others may use {shown_dir}: its mode is {mode:04o}"),
-                format!("chmod 700 {shown_dir}"),
+                keep_others_out(dir),
             ),
         });
     }
@@ -255,6 +256,11 @@ mod tests {
         fs::set_permissions(&anna, Permissions::from_mode(0o750)).unwrap();
         fs::set_permissions(anna.join("node.key"), Permissions::from_mode(0o640)).unwrap();
         assert_eq!(words(), ["warning", "problem"]);
+        let advice = || modes(&anna)[0].lines()[1].clone();
+        assert!(advice().contains("chmod 700"), "{}", advice());
+        // As /tmp is.
+        fs::set_permissions(&anna, Permissions::from_mode(0o1777)).unwrap();
+        assert!(advice().contains("move its files"), "{}", advice());
         assert!(modes(Path::new("/nowhere")).is_empty());
     }
 }

@@ -69,7 +69,7 @@ fn check_village(
     let has_node = found.iter().any(|found| found.is_node);
     checks.add_all(found.into_iter().map(|found| found.check))?;
     let village = identity.as_ref().map(thorp_client::Identity::village);
-    checks.add_all(status::check(&place.status, village, deadline))?;
+    status::check(&place.status, village, deadline, checks)?;
     match identity {
         None => checks.skip(
             "homes",
@@ -88,9 +88,12 @@ fn end(checks: &Checks) -> Result<(), Failure> {
     let problems = text::count(problems as u64, "problem");
     let warnings = text::count(warnings as u64, "warning");
     if checks.count(Verdict::Problem) == 0 {
-        let _ = text::note(&match checks.count(Verdict::Warning) {
-            0 => "all is well".to_owned(),
-            _ => format!("no problem, {warnings}"),
+        let left_out = checks.not_checked().join(", ");
+        let _ = text::note(&match (checks.count(Verdict::Warning), &*left_out) {
+            (0, "") => "all is well".to_owned(),
+            (0, _) => format!("nothing wrong was found; not looked at: {left_out}"),
+            (_, "") => format!("no problem, {warnings}"),
+            _ => format!("no problem, {warnings}; not looked at: {left_out}"),
         });
         return Ok(());
     }

@@ -1,14 +1,26 @@
 //! What the nodes say of themselves, where the context knows their status ports.
 
-use super::Check;
+use super::{Check, Checks};
 use crate::commands::node_status::{PATH, Status};
+use crate::failure::Failure;
 use crate::http::{self, HTTPS};
 use std::time::{Duration, Instant};
 
 /// Asks each in turn. One that does not answer is no problem: nobody needs it to join.
-pub(super) fn check(nodes: &[String], village: Option<&str>, deadline: Instant) -> Vec<Check> {
-    let nodes = nodes.iter().filter(|node| !node.starts_with(HTTPS));
-    nodes.map(|node| one(node, village, deadline)).collect()
+pub(super) fn check(
+    nodes: &[String],
+    village: Option<&str>,
+    deadline: Instant,
+    checks: &mut Checks,
+) -> Result<(), Failure> {
+    let (closed, open): (Vec<&String>, Vec<&String>) =
+        nodes.iter().partition(|node| node.starts_with(HTTPS));
+    checks.add_all(open.iter().map(|node| one(node, village, deadline)))?;
+    match (closed.first(), open.is_empty()) {
+        (Some(node), _) => checks.skip(STATUS, format!("{node} answers operators only")),
+        (None, true) => checks.skip(STATUS, NOT_ASKED),
+        (None, false) => Ok(()),
+    }
 }
 
 fn one(node: &str, village: Option<&str>, deadline: Instant) -> Check {
@@ -60,6 +72,8 @@ fn judged(node: &str, status: &Status, village: Option<&str>) -> Check {
 }
 
 const STATUS: &str = "status";
+/// A home that is full or closed is reached all the same.
+const NOT_ASKED: &str = "nothing says where the nodes serve it; ask whether a home is full or closed: `thorp status ADDR`";
 const OWN_VERSION: &str = env!("CARGO_PKG_VERSION");
 /// How long one is waited for.
 const WITHIN: Duration = Duration::from_secs(2);
