@@ -38,15 +38,19 @@ pub(crate) fn name(text: &str) -> String {
 }
 
 /// A document, in which no character commands a terminal. Only within texts are there any.
-pub(crate) fn json(document: &str) -> String {
+pub(crate) fn json(document: &str) -> Cow<'_, str> {
+    let is_bad = |c: char| ('\u{7f}'..='\u{9f}').contains(&c);
+    if !document.contains(is_bad) {
+        return Cow::Borrowed(document);
+    }
     let mut safe = String::with_capacity(document.len());
     for c in document.chars() {
-        match c {
-            '\u{7f}'..='\u{9f}' => safe.push_str(&format!("\\u{:04x}", u32::from(c))),
-            c => safe.push(c),
+        match is_bad(c) {
+            true => safe.push_str(&format!("\\u{:04x}", u32::from(c))),
+            false => safe.push(c),
         }
     }
-    safe
+    Cow::Owned(safe)
 }
 
 /// Prints what went wrong, for a program.

@@ -1,7 +1,9 @@
 //! One line of a dump.
 
 use super::{Piece, VERSION};
+use crate::text;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// What a line says.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -112,7 +114,7 @@ impl Line {
         }
     }
 
-    /// The line as JSON.
+    /// The line as JSON. Texts and names of roots come from others: none of their characters commands a terminal.
     pub(crate) fn print(&self) -> Result<String, serde_json::Error> {
         let mut raw = Raw::default();
         match self.clone() {
@@ -124,7 +126,12 @@ impl Line {
             Line::Root(root, to) => (raw.root, raw.to) = (Some(root), Some(to)),
             Line::End(objects) => raw.objects = Some(objects),
         }
-        serde_json::to_string(&raw)
+        let line = serde_json::to_string(&raw)?;
+        let safe = match text::json(&line) {
+            Cow::Owned(safe) => Some(safe),
+            Cow::Borrowed(_) => None,
+        };
+        Ok(safe.unwrap_or(line))
     }
 }
 
