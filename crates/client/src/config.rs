@@ -169,7 +169,8 @@ impl JoinConfig {
     }
 
     /// How long [`Member::close`](crate::Member::close), and dropping the last [`Member`](crate::Member), waits until
-    /// the homes know how its transactions over several of them have ended. After that the homes ask each other.
+    /// the homes know how its transactions over several of them have ended, and which large values are given up. After that
+    /// the homes ask each other, and keep such values for a while.
     pub fn leave_timeout(mut self, timeout: Duration) -> Self {
         self.leave_timeout = timeout;
         self

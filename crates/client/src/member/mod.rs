@@ -313,8 +313,8 @@ impl Member {
     /// that was sent goes on at the home. Leaving blocks the thread for some milliseconds; so does dropping the last
     /// clone.
     ///
-    /// If a transaction over several homes has just ended, leaving takes one more round trip, until all of them know.
-    /// That is [`JoinConfig::leave_timeout`] at most. A process that ends without leaving leaves this to the homes,
+    /// If a transaction over several homes has just ended, or one with a large value was given up, leaving takes one more
+    /// round trip, until the homes know. That is [`JoinConfig::leave_timeout`] at most. A process that ends without leaving leaves this to the homes,
     /// which ask each other.
     pub fn close(&self) {
         self.runtime.stop();

@@ -234,7 +234,8 @@ async fn live(
 }
 
 /// Ready when the member may end: the program has dropped it, and nothing of it is open, or patience is over. Open are
-/// decisions that its homes do not know (rule 10), and early commits without an outcome (rule 14).
+/// decisions that its homes do not know (rule 10), staged values that they are to give up, and early commits without an
+/// outcome (rule 14).
 async fn leave(stopped: Stopped, shared: Arc<Shared>, patience: Duration) {
     stopped.await;
     let until = due_after(patience);

@@ -64,6 +64,12 @@ impl Calls {
             .count()
     }
 
+    /// Staged values that a home is to give up, and has not yet: whoever ends now leaves them there.
+    pub(super) fn giving_up(&self) -> usize {
+        let open = self.open.values().filter(|called| called.is_unstaging());
+        open.count() + self.unstaging.len()
+    }
+
     /// Calls that give up a value, and wait for the next tick.
     pub(super) fn unstaging(&self) -> usize {
         self.unstaging.len()

@@ -189,10 +189,10 @@ impl Member {
         at.map_or_else(Vec::new, |at| at.pages.all_shown())
     }
 
-    /// Commits over several homes whose outcome is known here, and not yet at each of their homes: who ends now leaves them
-    /// in doubt there.
+    /// What homes do not know yet, and whoever ends now leaves open there: outcomes of commits over several homes, which stay
+    /// in doubt, and staged values that are to be given up.
     pub fn untold(&self) -> usize {
-        self.commits.untold()
+        self.commits.untold() + self.calls.giving_up()
     }
 
     /// The sizes of all tables, by name.
