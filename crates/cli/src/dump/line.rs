@@ -1,6 +1,7 @@
 //! One line of a dump.
 
 use super::{Piece, VERSION};
+use crate::text;
 use serde::{Deserialize, Serialize};
 
 /// What a line says.
@@ -112,7 +113,7 @@ impl Line {
         }
     }
 
-    /// The line as JSON.
+    /// The line as JSON, in which no character commands a terminal.
     pub(crate) fn print(&self) -> Result<String, serde_json::Error> {
         let mut raw = Raw::default();
         match self.clone() {
@@ -124,7 +125,7 @@ impl Line {
             Line::Root(root, to) => (raw.root, raw.to) = (Some(root), Some(to)),
             Line::End(objects) => raw.objects = Some(objects),
         }
-        serde_json::to_string(&raw)
+        serde_json::to_string(&raw).map(|line| text::json(&line))
     }
 }
 
