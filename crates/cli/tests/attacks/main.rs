@@ -10,9 +10,13 @@ mod audit;
 #[path = "../common/mod.rs"]
 mod common;
 mod histories;
+mod loads;
+mod neighbours;
 mod numbers_and_removals;
-mod roots_and_loads;
+mod processes;
+mod roots;
 mod scene;
 mod sites;
 mod tables;
+mod terminals;
 mod words;

@@ -5,10 +5,11 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use thorp_client::{JoinConfig, Member, Reference, Session};
+use thorp_model::limits::EXTENT_PAGES;
 use thorp_model::{
-    Blob, CallId, CallRequest, CallResponse, Claim, CommitId, CommitRequest, Down, Generation,
-    HomeId, MemberId, Message, NewValue, PageId, PageWrites, Part, RIGHTS_SLOT, Refusal,
-    Registration, SegmentId, SlotSet, Stamp, Up, WriteOp, message, rights_page,
+    Blob, CallError, CallId, CallRequest, CallResponse, Claim, CommitId, CommitRequest, Down,
+    Generation, HomeId, MemberId, Message, NewValue, PageId, PageNo, PageWrites, Part, RIGHTS_SLOT,
+    Refusal, Registration, SegmentId, Slot, SlotSet, Stamp, Up, WriteOp, message, rights_page,
 };
 use thorp_testing::{
     Attacker, AttackerEdge, HomeProcess, Intruder, OF_A_TEST, PATIENCE, Process, signal,
@@ -59,6 +60,7 @@ pub(crate) struct Writer {
     pub(crate) intruder: Intruder,
     pub(crate) registration: Registration,
     sequence: u64,
+    calls: u64,
 }
 
 impl Writer {
@@ -68,6 +70,8 @@ impl Writer {
             intruder,
             registration,
             sequence: 0,
+            // An intruder calls under lower numbers.
+            calls: 1_000,
         }
     }
 
@@ -95,17 +99,8 @@ impl Writer {
         }
     }
 
-    /// Changes the rights list of a segment.
-    pub(crate) fn restrict(&mut self, segment: SegmentId, list: &str) -> Result<(), Refusal> {
-        let op = WriteOp::Write {
-            generation: Generation(1),
-            value: NewValue::Inline(Blob::from(list.as_bytes())),
-        };
-        let writes = PageWrites {
-            page: rights_page(segment),
-            slots: vec![(RIGHTS_SLOT, op)],
-        };
-        let request = self.request(Vec::new(), vec![writes]);
+    /// Sends a commit and waits for its outcome.
+    pub(crate) fn commit(&mut self, request: CommitRequest) -> Result<(), Refusal> {
         let id = request.id;
         self.intruder.send(Up::Commit(request));
         loop {
@@ -116,6 +111,100 @@ impl Writer {
                 _ => {}
             }
         }
+    }
+
+    /// Writes one object.
+    pub(crate) fn write(&mut self, page: PageId, slot: Slot, op: WriteOp) -> Result<(), Refusal> {
+        let slots = vec![(slot, op)];
+        let request = self.request(Vec::new(), vec![PageWrites { page, slots }]);
+        self.commit(request)
+    }
+
+    /// Changes the rights list of a segment.
+    pub(crate) fn restrict(&mut self, segment: SegmentId, list: &str) -> Result<(), Refusal> {
+        let op = WriteOp::Write {
+            generation: Generation(1),
+            value: NewValue::Inline(Blob::from(list.as_bytes())),
+        };
+        self.write(rights_page(segment), RIGHTS_SLOT, op)
+    }
+
+    /// Sends a call under the next number.
+    fn send_call(&mut self, request: CallRequest) -> CallId {
+        self.calls += 1;
+        let call = CallId {
+            member: self.intruder.member,
+            number: self.calls,
+        };
+        let home = self.intruder.home;
+        self.intruder.send(Up::Call(message::Call {
+            call,
+            home,
+            request,
+        }));
+        call
+    }
+
+    /// Calls the home and waits for the result.
+    pub(crate) fn call(&mut self, request: CallRequest) -> Result<CallResponse, CallError> {
+        let call = self.send_call(request);
+        loop {
+            match self.intruder.hear() {
+                Down::CallResult(answer) if answer.call == call => return answer.result,
+                _ => {}
+            }
+        }
+    }
+
+    /// Asks for a page by its number, as a guess, and waits for the home's own answer. If `peers` is set, an image comes
+    /// as from a peer, and this waits in vain.
+    pub(crate) fn fetch(&mut self, page: PageId, peers: bool) -> message::FetchResponse {
+        let mut told = self.intruder.fetch(page, peers);
+        loop {
+            match told {
+                Down::Image(answer) if answer.page == page => return answer,
+                _ => told = self.intruder.hear(),
+            }
+        }
+    }
+
+    /// Asks for page numbers so many times. Returns the first number that the home has not granted.
+    pub(crate) fn reserve(&mut self, segment: SegmentId, times: u64) -> PageNo {
+        let request = CallRequest::Reserve {
+            segment,
+            pages: EXTENT_PAGES,
+        };
+        let (mut under_way, mut done, mut end) = (0, 0, PageNo(0));
+        while done < times {
+            while under_way < CALLS_AT_ONCE && done + under_way < times {
+                self.send_call(request.clone());
+                under_way += 1;
+            }
+            let Down::CallResult(answer) = self.intruder.hear() else {
+                continue;
+            };
+            under_way -= 1;
+            match answer.result {
+                Ok(CallResponse::Extent { first, pages }) => {
+                    done += 1;
+                    end = end.max(PageNo(first.0 + pages));
+                }
+                Err(CallError::Busy) => {}
+                other => panic!("{other:?} after {done} times"),
+            }
+        }
+        end
+    }
+}
+
+/// Calls of a writer that wait for their results.
+const CALLS_AT_ONCE: u64 = 400;
+
+/// Creates the first object of a slot.
+pub(crate) fn creation(bytes: &[u8]) -> WriteOp {
+    WriteOp::Create {
+        generation: Generation(1),
+        value: NewValue::Inline(Blob::from(bytes)),
     }
 }
 

@@ -2,10 +2,10 @@
 
 use crate::common::one_site::OneSite;
 use crate::common::thorp;
+use crate::processes::resident_bytes;
 use crate::scene::{
     Writer, arrive, counter, home_with, intrude, invite, join, open, rate, register,
 };
-use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -15,7 +15,7 @@ use thorp_model::{
     CallRequest, CallResponse, CommitId, CommitRequest, Down, Generation, Message, PageId, PageNo,
     PageWrites, Part, Position, ReportNo, Reported, Slot, SlotSet, Stamp, Up, WriteOp, message,
 };
-use thorp_testing::{Attacker, Process};
+use thorp_testing::Attacker;
 
 /// Rule R7: a name has a share of what sites are told about readers. It pays for a group when it names it, and not for those
 /// who come into the group later.
@@ -131,14 +131,6 @@ fn what_one_member_reads_leaves_others_most_turns() {
     );
 }
 
-/// The memory of a process, in bytes.
-fn resident(process: &Process) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
-    let number = line.unwrap().split_whitespace().nth(1).unwrap();
-    number.parse::<u64>().unwrap() << 10
-}
-
 /// Rule 15: nobody makes a parent grow. What it notes of one process is limited, and a name may have any number of processes.
 /// They report pages that are not there.
 #[test]
@@ -149,7 +141,8 @@ fn the_processes_of_a_name_make_a_home_grow_no_more_than_one() {
     let home = thorp().home(dir.path());
     let identity = invite(dir.path(), &home, "mallory", "member");
     let attacker = Attacker::at(&identity);
-    let before = resident(&home.process);
+    let resident = || resident_bytes(home.process.id()).unwrap();
+    let before = resident();
     let (mut edges, mut grown) = (Vec::new(), Vec::new());
     for random in 1..=PROCESSES {
         let (mut edge, begin) = arrive(&attacker, &home.via, random, Vec::new());
@@ -169,7 +162,7 @@ fn the_processes_of_a_name_make_a_home_grow_no_more_than_one() {
             while !matches!(edge.receive(), Some(Message::Down(Down::Resynchronised(_)))) {}
         }
         edges.push(edge);
-        grown.push(resident(&home.process).saturating_sub(before) >> 20);
+        grown.push(resident().saturating_sub(before) >> 20);
         for edge in &edges {
             edge.offer(&Message::Alive);
         }
