@@ -369,7 +369,9 @@ fn kind_of_invalid(reason: InvalidCommit) -> ErrorKind {
         | InvalidCommit::Participants
         | InvalidCommit::BadRights
         | InvalidCommit::RightsOfSeveral
-        | InvalidCommit::UnknownHome { .. } => ErrorKind::Invalid,
+        | InvalidCommit::UnknownHome { .. }
+        | InvalidCommit::Procedure { .. }
+        | InvalidCommit::ProcedureOfSeveral => ErrorKind::Invalid,
     }
 }
 

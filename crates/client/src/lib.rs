@@ -178,9 +178,9 @@ pub use stats::{Stats, Waits};
 pub use status::{HomeStatus, SiteStatus};
 pub use thorp_model::{
     Carrier, Closed, CommitId, DamagedRights, Doubt, DoubtHome, Generation, HomeId, HomeNames,
-    HowOpened, Incarnation, KnownHistory, LifeEnd, LifeId, Met, NameId, NoCommitId, ObjectId,
-    PageId, PageNo, Point, Position, Reference, Right, RightsList, Ruling, SegmentId, Slot, Stamp,
-    Subject,
+    HowOpened, Incarnation, KnownHistory, LifeEnd, LifeId, Met, NameId, NoCommitId, NotRun,
+    ObjectId, PageId, PageNo, Point, Position, Procedure, Reference, Right, RightsList, Ruling,
+    SegmentId, Slot, Stamp, Subject,
 };
 pub use thorp_net::{CertifiedName, Congestion, Identity, NodeRole, Traffic};
 pub use transaction::{Pending, Transaction};

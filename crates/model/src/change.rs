@@ -1,72 +1,17 @@
 //! What commits write and what streams deliver, and how a page takes it in.
 
+use crate::blob::Blob;
 use crate::ids::{Generation, PageId, Position, Slot, Stamp};
 use crate::image::{Content, Draft, Image, ImageEdit, Overflow};
-use crate::limits::SLOTS_MAX;
+use crate::limits::{
+    INLINE_VALUE_BYTES_MAX, PROCEDURE_CHARGE_BYTES, PROCEDURES_OF_OBJECT_MAX, SLOTS_MAX,
+};
 use crate::planted;
 use crate::planted::Bug;
-use alloc::sync::Arc;
+use crate::procedure::Procedure;
 use alloc::vec::Vec;
 use core::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-/// Shared immutable bytes: a value on its way.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Blob(Arc<[u8]>);
-
-impl Blob {
-    /// The bytes.
-    pub fn bytes(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-impl From<&[u8]> for Blob {
-    fn from(bytes: &[u8]) -> Self {
-        Blob(Arc::from(bytes))
-    }
-}
-
-impl From<Vec<u8>> for Blob {
-    fn from(bytes: Vec<u8>) -> Self {
-        Blob(Arc::from(bytes))
-    }
-}
-
-impl Serialize for Blob {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_bytes(&self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for Blob {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        <&[u8]>::deserialize(deserializer).map(Blob::from)
-    }
-}
-
-impl fmt::Debug for Blob {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_bytes(f, &self.0)
-    }
-}
-
-/// Writes bytes for a person: text if it is text, else a length and a beginning.
-pub(crate) fn write_bytes(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
-    let printable = |b: &u8| b.is_ascii_graphic() || *b == b' ';
-    if bytes.len() <= 24 && bytes.iter().all(printable) {
-        write!(f, "\"")?;
-        for byte in bytes {
-            write!(f, "{}", char::from(*byte))?;
-        }
-        return write!(f, "\"");
-    }
-    write!(f, "{}B:", bytes.len())?;
-    for byte in bytes.iter().take(8) {
-        write!(f, "{byte:02x}")?;
-    }
-    Ok(())
-}
 
 /// A set of slots of one page.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
@@ -223,6 +168,13 @@ pub enum WriteOp {
         /// The generation it is meant for.
         generation: Generation,
     },
+    /// What the home runs on the value that it finds; blind, unless the slot was read too (rule C8).
+    Apply {
+        /// The generation it is meant for.
+        generation: Generation,
+        /// One after the other: all run, or the commit is refused.
+        procedures: Vec<Procedure>,
+    },
 }
 
 impl WriteOp {
@@ -232,16 +184,17 @@ impl WriteOp {
             WriteOp::Create { generation, .. }
             | WriteOp::Write { generation, .. }
             | WriteOp::Patch { generation, .. }
+            | WriteOp::Apply { generation, .. }
             | WriteOp::Delete { generation } => *generation,
         }
     }
 
     /// Whether the operation depends on what was there (rule 4).
     pub fn reads(&self) -> bool {
-        !matches!(self, WriteOp::Write { .. })
+        !matches!(self, WriteOp::Write { .. } | WriteOp::Apply { .. })
     }
 
-    /// Bytes of values, for limits.
+    /// Bytes of values, for limits. Each procedure is charged for what running it costs, too.
     pub fn bytes(&self) -> usize {
         match self {
             WriteOp::Create { value, .. } | WriteOp::Write { value, .. } => match value {
@@ -249,11 +202,27 @@ impl WriteOp {
                 NewValue::Staged(_) => 0,
             },
             WriteOp::Patch { bytes, .. } => bytes.bytes().len(),
+            WriteOp::Apply { procedures, .. } => {
+                let each = procedures.iter().map(Procedure::bytes);
+                each.map(|bytes| bytes + PROCEDURE_CHARGE_BYTES).sum()
+            }
             WriteOp::Delete { .. } => 0,
         }
     }
 
-    /// What the stream would say of it if the home spills nothing.
+    /// Whether its value, or each of its procedures, may travel in a commit.
+    pub fn is_inline(&self) -> bool {
+        match self {
+            WriteOp::Apply { procedures, .. } => {
+                let mut bytes = procedures.iter().map(Procedure::bytes);
+                procedures.len() <= PROCEDURES_OF_OBJECT_MAX
+                    && bytes.all(|bytes| bytes <= INLINE_VALUE_BYTES_MAX)
+            }
+            _ => self.bytes() <= INLINE_VALUE_BYTES_MAX,
+        }
+    }
+
+    /// What the stream would say of it if the home spills nothing. Only the home knows what a procedure left.
     pub fn effect(&self) -> SlotChange {
         match self {
             WriteOp::Create { generation, value } | WriteOp::Write { generation, value } => {
@@ -280,6 +249,7 @@ impl WriteOp {
             WriteOp::Delete { generation } => SlotChange::Deleted {
                 generation: *generation,
             },
+            WriteOp::Apply { .. } => SlotChange::Invalid,
         }
     }
 }
@@ -382,6 +352,31 @@ impl PageChange {
                         .collect(),
                 ),
             },
+        }
+    }
+
+    /// The same with the values of these slots only.
+    #[must_use]
+    pub fn with_values_of(&self, kept: SlotSet) -> PageChange {
+        let kept = |(slot, change): &(Slot, SlotChange)| match kept.contains(*slot) {
+            true => (*slot, change.clone()),
+            false => (*slot, change.without_value()),
+        };
+        PageChange {
+            page: self.page,
+            slots: match &self.slots {
+                PageSlots::Whole => PageSlots::Whole,
+                PageSlots::Some(slots) => PageSlots::Some(slots.iter().map(kept).collect()),
+            },
+        }
+    }
+
+    /// The slots whose values it tells.
+    pub fn valued(&self) -> SlotSet {
+        let tells = |(_, change): &&(Slot, SlotChange)| matches!(change, SlotChange::Value { .. });
+        match &self.slots {
+            PageSlots::Whole => SlotSet::default(),
+            PageSlots::Some(slots) => slots.iter().filter(tells).map(|(slot, _)| *slot).collect(),
         }
     }
 

@@ -3,7 +3,7 @@
 //! The state machines sign and check nothing themselves: a driver hands a [`Signer`] to a member and a [`Verifier`]
 //! to a home.
 
-use crate::change::Blob;
+use crate::blob::Blob;
 use crate::ids::{DelegationNo, HomeId, MemberId, Millis, NameId};
 use crate::rights::Principal;
 use alloc::string::String;

@@ -408,7 +408,7 @@ impl fmt::Debug for Image {
             match content {
                 Content::Free => write!(f, "-")?,
                 Content::Hole => write!(f, "?")?,
-                Content::Value(value) => crate::change::write_bytes(f, value)?,
+                Content::Value(value) => crate::blob::write_bytes(f, value)?,
                 Content::Overflow(o) => write!(f, "{}B@{}+{}", o.bytes, o.first, o.pages)?,
             }
         }

@@ -19,9 +19,11 @@ extern crate alloc;
 
 mod audience;
 mod audit;
+mod blob;
 mod carriers;
 pub mod change;
 pub mod codec;
+mod consistency;
 mod delegation;
 mod digest;
 mod history;
@@ -35,6 +37,7 @@ mod name_word;
 mod nibble;
 mod note;
 pub mod planted;
+mod procedure;
 mod publish;
 mod random;
 mod receipt;
@@ -49,8 +52,13 @@ pub use audience::Audience;
 pub use audit::{
     AUDIT_PAGES, AUDIT_PATH, AUDIT_RECORDS_MAX, AuditEvent, AuditRecord, TurnedAway, WhyTurnedAway,
 };
+pub use blob::Blob;
 pub use carriers::{Carrier, Carriers, NoCarrier};
-pub use change::{Blob, NewValue, PageChange, PageSlots, SlotChange, SlotSet, WriteOp};
+pub use change::{NewValue, PageChange, PageSlots, SlotChange, SlotSet, WriteOp};
+pub use consistency::{
+    AccessMode, Consistency, Contradiction, Failures, Moment, NoConsistency, SessionKind,
+    UpdateOrder,
+};
 pub use delegation::{
     Certified, DELEGATION_VERSION, Delegation, DelegationText, NoSigner, NoVerifier, NotDelegated,
     Proof, Signer, Verifier,
@@ -75,6 +83,7 @@ pub use message::{
     Reported, Ruling, SegmentInfo, Step, Up,
 };
 pub use note::Note;
+pub use procedure::{NotRun, Procedure};
 pub use publish::{OverlayUpdate, Publish};
 pub use random::{SplitMix64, Xoshiro256};
 pub use receipt::{Claim, Receipt, Verdict};

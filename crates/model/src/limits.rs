@@ -1,5 +1,7 @@
 //! Every limit of the protocol, in one place (rule 15).
 
+use core::time::Duration;
+
 /// Bytes of an encoded page image. The home keeps pages within it (foundation 1).
 pub const PAGE_BYTES: usize = 8192;
 
@@ -46,6 +48,12 @@ pub const READ_PAGES_MAX: usize = COMMIT_BYTES_MAX / PAGE_READ_BYTES;
 /// had spilled becomes its whole value. It may be told of many more pages than
 /// it carries bytes of, also: each page that ends is an entry of its own.
 pub const COMMIT_EFFECT_BYTES_MAX: usize = 2 * COMMIT_BYTES_MAX;
+
+/// Procedures that a commit runs on one object.
+pub const PROCEDURES_OF_OBJECT_MAX: usize = 64;
+
+/// What each procedure of a commit is charged beside its bytes: the home reads a whole object for it, and writes another.
+pub const PROCEDURE_CHARGE_BYTES: usize = 4096;
 
 /// Pages of which one commit may change objects: the home keeps an image of each
 /// until the commit is durable.
@@ -495,3 +503,15 @@ pub const DELEGATIONS_OF_A_NAME_MAX: usize = 256;
 
 /// Bytes of the certificate and the signature of a delegation.
 pub const PROOF_BYTES_MAX: usize = 8 << 10;
+
+/// Bytes of a consistency as text.
+pub const CONSISTENCY_TEXT_BYTES_MAX: usize = 512;
+
+/// The longest bound in time that a session may name.
+pub const CONSISTENCY_TIME_MAX: Duration = Duration::from_hours(24);
+
+/// The largest bound in unseen updates that a session may name: a counter of them is never near its end.
+pub const CONSISTENCY_MODS_MAX: u32 = 1_000_000;
+
+/// The longest round trip that a session may name as its cutoff.
+pub const CONSISTENCY_CUTOFF_MAX: Duration = Duration::from_mins(1);

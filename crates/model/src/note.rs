@@ -205,6 +205,8 @@ notes! {
     ObjectSpilled,
     /// Foundation 1: an object that its commit did not change, to make room.
     ObjectMoved,
+    /// Rule C8: a procedure ran on an object.
+    ProcedureRun,
     /// Foundation 3: a large value was committed.
     LargeCommitted,
     /// Foundation 6: pages were installed and the log trimmed.

@@ -101,6 +101,8 @@ bugs! {
     VoteNotLocked,
     /// Rules 3 and 10: what a vote will write is moved for another commit.
     LockedIsMoved,
+    /// Rule C8: a procedure runs on what is durable, and not on what was accepted since.
+    ProcedureOnDurable,
     /// Rule 10: a watermark goes past a vote in doubt.
     WatermarkPassesVote,
     /// Trap 19: what was read at several homes, or at one whose order is not that of stamps,

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 
 /// The version of these records. A home refuses to open later ones; version 1
 /// had nothing set aside, version 2 had no rights lists, version 3 had no delegations, version 4 had no shares of names,
-/// version 5 had no system pages.
-pub const FORMAT_VERSION: u32 = 6;
+/// version 5 had no system pages, version 6 had no refusals of procedures.
+pub const FORMAT_VERSION: u32 = 7;
 
 /// Whether this program can go on from records of a version.
 pub fn is_known_format(format: u32) -> bool {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use thorp_cache::{Doomed, ReadError};
-use thorp_model::{HomeId, Place, Reference};
+use thorp_model::{HomeId, NotRun, Place, Reference};
 
 /// Why a transaction does not go on. After all but [`Stop::Miss`] it has no
 /// effect and has to begin anew, if its program wants that.
@@ -16,6 +16,8 @@ pub enum Stop {
     Gone(Reference),
     /// A part of a large object is gone: the object was changed meanwhile.
     Torn(Reference),
+    /// A procedure of this transaction does not run on the object as it is now.
+    NotRun(Reference, NotRun),
     /// It takes in more homes than a transaction may.
     TooManyHomes,
     /// What was read is older than the session allows, and the cache does not follow it any more (rule 2).
@@ -57,6 +59,9 @@ impl fmt::Display for Stop {
             Stop::Gone(object) => write!(f, "object {object:?} is gone"),
             Stop::Torn(object) => {
                 write!(f, "large object {object:?} was changed while it was read")
+            }
+            Stop::NotRun(object, why) => {
+                write!(f, "a procedure cannot run on {object:?}: {why}")
             }
             Stop::TooManyHomes => f.write_str("the transaction takes in too many homes"),
             Stop::ReadsTooOld { silent_ms, .. } => {

@@ -11,8 +11,8 @@ use thorp_cache::{Cache, ReadSet, SlotRead};
 use thorp_model::planted::{self, Bug};
 use thorp_model::snapshot::ReadPoint;
 use thorp_model::{
-    CommitId, Content, HomeId, Millis, ObjectId, Overflow, PageId, PageWrites, Part, Place,
-    Position, Reference, Slot, Stamp, WriteOp,
+    CommitId, Content, HomeId, Millis, NotRun, ObjectId, Overflow, PageId, PageWrites, Part, Place,
+    Position, Procedure, Reference, Slot, Stamp, WriteOp,
 };
 
 /// What a program asked for when its session began.
@@ -136,12 +136,33 @@ impl<R> Transaction<R> {
     #[inline]
     pub fn find(&mut self, cache: &Cache, reference: &Reference) -> Result<Found, Stop> {
         self.enter(reference.home)?;
-        let object = reference.object;
         if !self.writes.is_empty()
             && let Some(own) = self.writes.get(reference.into())
         {
-            return find_own(own, reference);
+            return match own.applied() {
+                Some(_) => self.find_applied(cache, reference),
+                None => find_own(own, reference),
+            };
         }
+        self.find_read(cache, reference)
+    }
+
+    /// An object on which procedures are to run: it is read, so from now on it is written as what they make of it.
+    fn find_applied(&mut self, cache: &Cache, reference: &Reference) -> Result<Found, Stop> {
+        let found = self.find_read(cache, reference)?;
+        let not_run = |why| Stop::NotRun(*reference, why);
+        let before = self.bytes(reference, found);
+        let mut value = before.ok_or(not_run(NotRun::TooLarge))?.to_vec();
+        let own = self.writes.get(reference.into());
+        for procedure in own.and_then(OwnWrite::applied).unwrap_or_default() {
+            value = procedure.run(&value).map_err(not_run)?;
+        }
+        self.set(reference, Act::Written(value));
+        Ok(Found::Own)
+    }
+
+    fn find_read(&mut self, cache: &Cache, reference: &Reference) -> Result<Found, Stop> {
+        let object = reference.object;
         let place = place_of(reference.home, object.page);
         let slot = self.reads.read(cache, place, object.slot)?;
         if slot.generation != reference.generation {
@@ -200,7 +221,10 @@ impl<R> Transaction<R> {
         self.begin_writing()?;
         let generation = reference.generation;
         match self.writes.get_mut(reference.into()) {
-            Some(own) if own.generation != generation || own.bytes().is_none() => {
+            Some(own)
+                if own.generation != generation
+                    || (own.bytes().is_none() && own.applied().is_none()) =>
+            {
                 Err(Stop::Gone(*reference))
             }
             own => Ok(own),
@@ -217,6 +241,31 @@ impl<R> Transaction<R> {
             Some(Act::Created(value)) => *value = bytes,
             _ => self.set(reference, Act::Written(bytes)),
         }
+        Ok(())
+    }
+
+    /// Has the home run a procedure on an object, which is not read by that (rule C8). On what this transaction wrote itself
+    /// it runs here.
+    pub fn apply(&mut self, reference: &Reference, procedure: Procedure) -> Result<(), Stop> {
+        let not_run = |why| Stop::NotRun(*reference, why);
+        let generation = reference.generation;
+        let act = match self.own(reference)?.map(|own| &mut own.act) {
+            None => Act::Prepared(WriteOp::Apply {
+                generation,
+                procedures: vec![procedure],
+            }),
+            Some(Act::Created(bytes) | Act::Written(bytes)) => {
+                *bytes = procedure.run(bytes).map_err(not_run)?;
+                return Ok(());
+            }
+            Some(Act::Patched(bytes, _)) => Act::Written(procedure.run(bytes).map_err(not_run)?),
+            Some(Act::Prepared(WriteOp::Apply { procedures, .. })) => {
+                procedures.push(procedure);
+                return Ok(());
+            }
+            Some(Act::Deleted | Act::Prepared(_)) => return Err(Stop::Gone(*reference)),
+        };
+        self.set(reference, act);
         Ok(())
     }
 

@@ -5,8 +5,8 @@ use std::hash::{BuildHasher, Hasher};
 use std::ops::Range;
 use thorp_model::limits::INLINE_VALUE_BYTES_MAX;
 use thorp_model::{
-    Blob, Generation, HomeId, NewValue, ObjectId, Overflow, PageId, PageWrites, Reference, Slot,
-    WriteOp,
+    Blob, Generation, HomeId, NewValue, ObjectId, Overflow, PageId, PageWrites, Procedure,
+    Reference, Slot, WriteOp,
 };
 
 /// An object of one of several homes.
@@ -66,6 +66,14 @@ impl OwnWrite {
         match &self.act {
             Act::Created(bytes) | Act::Written(bytes) | Act::Patched(bytes, _) => Some(bytes),
             Act::Deleted | Act::Prepared(_) => None,
+        }
+    }
+
+    /// The procedures that are to run on an object whose bytes only its home will know.
+    pub fn applied(&self) -> Option<&[Procedure]> {
+        match &self.act {
+            Act::Prepared(WriteOp::Apply { procedures, .. }) => Some(procedures),
+            _ => None,
         }
     }
 

@@ -102,6 +102,8 @@ pub fn kind_of(refusal: &Refusal) -> &'static str {
         InvalidCommit::BadRights => "invalid: BadRights",
         InvalidCommit::RightsOfSeveral => "invalid: RightsOfSeveral",
         InvalidCommit::UnknownHome { .. } => "invalid: UnknownHome",
+        InvalidCommit::Procedure { .. } => "invalid: Procedure",
+        InvalidCommit::ProcedureOfSeveral => "invalid: ProcedureOfSeveral",
     }
 }
 

@@ -96,6 +96,7 @@ const CAUGHT: &[(Bug, &str)] = &[
     (Bug::AppliedTwice, "trap-05-old-answer-new-value"),
     (Bug::PatchIsBlind, "trap-07-blind-patch"),
     (Bug::PatchFillsHole, "trap-07-patch-meets-a-hole"),
+    (Bug::ProcedureOnDurable, "procedures"),
     (Bug::GenerationNotChecked, "trap-07-patch-meets-a-hole"),
     (Bug::CeilingForgotten, "trap-10-forgotten-promise"),
     (Bug::ReaderAboveCeiling, "trap-10-reader-above-the-ceiling"),

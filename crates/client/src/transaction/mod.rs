@@ -226,6 +226,10 @@ impl Transaction {
             Stop::Doomed(doomed) => self.doomed(doomed),
             Stop::Gone(reference) => self.gone(&reference),
             Stop::Torn(reference) => self.torn(&reference),
+            Stop::NotRun(reference, why) => {
+                let object = self.shared.naming().object(&reference);
+                Error::invalid(format!("a procedure cannot run on {object}: {why}"))
+            }
             Stop::TooManyHomes => Error::new(
                 ErrorKind::TooLarge,
                 format!("a transaction takes in at most {PARTICIPANTS_MAX} homes"),

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 use thorp_model::limits::{INLINE_VALUE_BYTES_MAX, OBJECT_BYTES_MAX, OVERFLOW_HEAD_BYTES};
-use thorp_model::{ObjectId, PageId, PageNo, SegmentId};
+use thorp_model::{ObjectId, PageId, PageNo, Procedure, SegmentId};
 use thorp_session::{Found as In, Reservation};
 
 impl Transaction {
@@ -33,6 +33,36 @@ impl Transaction {
         check_whole(reference)?;
         let written = self.inner.write(reference, bytes);
         written.map_err(|stop| self.stopped(stop))
+    }
+
+    /// Has the home run a procedure on an object. It need not be read before, and is not by that: transactions that run
+    /// procedures on the same object at once do not conflict, and all count (rule C8).
+    ///
+    /// The home runs it when it commits, so only a later transaction reads the result for nothing. If this one reads the
+    /// object afterwards, the object counts as read and replaced. A transaction over several homes runs no procedures.
+    ///
+    /// ```
+    /// # use thorp_client::{JoinConfig, Member, Procedure};
+    /// # let village = thorp_testing::Village::new();
+    /// # let home = village.home("alps");
+    /// # let joining = JoinConfig::new(home.address()).identity(village.member("me"));
+    /// # let member = Member::join(joining)?;
+    /// # let visits = member.open_or_create("thorp://alps/visits")?;
+    /// let count = member.transact(|tx| tx.create_typed(&visits, &0_i64))?;
+    /// member.transact(|tx| tx.apply(count.as_ref(), Procedure::Add(1)))?;
+    /// assert_eq!(member.transact(|tx| tx.get(&count))?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::write`]. [`Invalid`](crate::ErrorKind::Invalid) if it cannot run on what this transaction wrote
+    /// there. The commit fails with the same if it cannot run on what the home finds, or if the transaction has several homes.
+    pub fn apply(&mut self, reference: &Reference, procedure: Procedure) -> Result<()> {
+        check_place(reference)?;
+        check_whole(reference)?;
+        let applied = self.inner.apply(reference, procedure);
+        applied.map_err(|stop| self.stopped(stop))
     }
 
     /// Replaces a part of an object's bytes, from the reference's offset plus `offset` on, within its length. Only that

@@ -1,6 +1,6 @@
 //! What a member asks of a home beside pages and commits, and the answers.
 
-use crate::change::Blob;
+use crate::blob::Blob;
 use crate::delegation::{Delegation, NotDelegated};
 use crate::history::{Incarnation, KnownHistory};
 use crate::ids::{CommitId, HomeId, MemberId, PageNo, Registration, SegmentId, Stamp};

@@ -8,6 +8,7 @@ use crate::ids::{
 };
 use crate::lack::Lack;
 use crate::limits::{BUSY_RETRY_MS, PAGE_READ_BYTES, PARTICIPANTS_MAX, RIGHTS_BYTES_MAX};
+use crate::procedure::NotRun;
 use crate::rights::Right;
 use crate::share::Share;
 use alloc::vec::Vec;
@@ -223,6 +224,15 @@ pub enum InvalidCommit {
         /// The home that is not known.
         home: HomeId,
     },
+    /// A procedure met what it does not work on (rule C8). Nothing of the commit has happened.
+    Procedure {
+        /// The object.
+        object: ObjectId,
+        /// What it met.
+        why: NotRun,
+    },
+    /// A transaction over several homes runs a procedure (rule C8): what it would leave is known only when all is decided.
+    ProcedureOfSeveral,
 }
 
 impl Refusal {
@@ -343,6 +353,13 @@ impl fmt::Display for InvalidCommit {
             InvalidCommit::UnknownHome { home } => write!(
                 f,
                 "one of its homes is not configured for the other one, home id {home}: start each of them with --other-home for the other, or name it as [[other_home]]"
+            ),
+            InvalidCommit::Procedure { object, why } => {
+                write!(f, "a procedure cannot run on object {object}: {why}")
+            }
+            InvalidCommit::ProcedureOfSeveral => write!(
+                f,
+                "a transaction over several homes may run no procedures: run them in one of their own, or read and write"
             ),
         }
     }

@@ -488,6 +488,11 @@ pub(crate) fn refused() -> Vec<Refusal> {
         InvalidCommit::BadRights,
         InvalidCommit::RightsOfSeveral,
         InvalidCommit::UnknownHome { home: HOME },
+        InvalidCommit::Procedure {
+            object: object(),
+            why: NotRun::NoSet,
+        },
+        InvalidCommit::ProcedureOfSeveral,
     ];
     let mut refused = vec![
         Refusal::Conflict { object: object() },

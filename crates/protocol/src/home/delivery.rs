@@ -95,6 +95,7 @@ impl Delivery<'_> {
             readers,
             digests,
             executed: reached.executed,
+            run: reached.run,
         };
         self.serve.children.deliver(news, outbox);
     }

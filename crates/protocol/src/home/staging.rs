@@ -261,7 +261,7 @@ pub(super) fn named_by(request: &CommitRequest) -> impl Iterator<Item = Overflow
             NewValue::Staged(overflow) => Some(*overflow),
             NewValue::Inline(_) => None,
         },
-        WriteOp::Patch { .. } | WriteOp::Delete { .. } => None,
+        WriteOp::Patch { .. } | WriteOp::Delete { .. } | WriteOp::Apply { .. } => None,
     })
 }
 

@@ -185,6 +185,7 @@ impl Tables {
             carrier,
         } = entry;
         let position = log.accept(stamp);
+        let run = effects.run;
         let changes: Vec<PageChange> = effects.changes.into_values().collect();
         let mut ops = effects.ops;
         let at = (position, stamp);
@@ -234,6 +235,7 @@ impl Tables {
             changes: record.changes,
             origin: whose.and_then(|(edge, whose)| Some((edge?, whose.id))),
             executed,
+            run,
             readers,
             removed,
             image_bytes,

@@ -44,7 +44,7 @@ pub(super) struct Left {
 }
 
 /// Whether a part's values can be shown: large ones lie in pages that nobody can have yet, what only the home writes
-/// it will refuse, and of a commit all is shown or nothing.
+/// it will refuse, what procedures leave only the home knows, and of a commit all is shown or nothing.
 pub(super) fn can_be_shown(part: &Part) -> bool {
     let is_the_homes = |writes: &PageWrites| {
         let is_first = writes.page.page == PageNo(0);
@@ -60,6 +60,8 @@ pub(super) fn can_be_shown(part: &Part) -> bool {
             matches!(value, NewValue::Inline(_))
         }
         WriteOp::Patch { .. } | WriteOp::Delete { .. } => true,
+        // Only the home knows what a procedure leaves.
+        WriteOp::Apply { .. } => false,
     })
 }
 
@@ -92,6 +94,7 @@ pub(super) fn fits(image: &Image, slot: Slot, op: &WriteOp) -> bool {
             }
             _ => false,
         },
+        WriteOp::Apply { .. } => false,
     }
 }
 

@@ -640,7 +640,11 @@ impl Redirector {
         let from = commit.map(|id| self.passed.commit_ended(home, id));
         let last = from.as_ref().and_then(ReplyRoutes::last);
         let origin = last.zip(commit);
+        // Of a commit that came this way the parent tells only what a procedure left.
+        let mut run = BTreeMap::new();
         if let Some(commit) = commit {
+            let told = step.changes.iter();
+            run.extend(told.map(|change| (change.page, change.valued())));
             self.pending_writes
                 .fill((home, commit), step.executed, &mut step.changes);
         }
@@ -651,7 +655,7 @@ impl Redirector {
             position: step.position,
             stamp: step.stamp,
         };
-        let invalidated = proxy.step(now, step, origin, outbox);
+        let invalidated = proxy.step(now, step, (origin, run), outbox);
         if let Some((commit, mut from)) = commit.zip(from) {
             for edge in from.take_others() {
                 proxy.vouch(edge, outbox);

@@ -24,8 +24,8 @@ use thorp_model::limits::SITES_ON_WAY_MAX;
 use thorp_model::planted::Bug;
 use thorp_model::{
     Audience, Carriers, Claim, CommitId, Down, EdgeId, Epoch, HomeId, Millis, NameId, Note,
-    PageChange, PageDigest, PageId, PageSlots, Peer, PeerImage, SegmentId, SlotChange, Step, Up,
-    Verdict, message, planted,
+    PageChange, PageDigest, PageId, PageSlots, Peer, PeerImage, SegmentId, SlotChange, SlotSet,
+    Step, Up, Verdict, message, planted,
 };
 
 /// What a redirector knows of one home.
@@ -364,7 +364,7 @@ impl Proxy {
         &mut self,
         now: Millis,
         step: Step,
-        origin: Option<(EdgeId, CommitId)>,
+        (origin, run): (Option<(EdgeId, CommitId)>, BTreeMap<PageId, SlotSet>),
         outbox: &mut Outbox,
     ) -> Vec<PageId> {
         let at = (step.position, step.stamp);
@@ -405,6 +405,7 @@ impl Proxy {
             readers: taken(step.readers),
             digests,
             executed: step.executed,
+            run,
         };
         for page in self.children.deliver(news, outbox) {
             self.subtree().give_up_if_unused(page, outbox);

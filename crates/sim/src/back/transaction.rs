@@ -124,6 +124,6 @@ fn written(op: &WriteOp) -> Option<Arc<[u8]>> {
             NewValue::Inline(bytes) => Some(Arc::from(bytes.bytes())),
             NewValue::Staged(_) => None,
         },
-        WriteOp::Patch { .. } | WriteOp::Delete { .. } => None,
+        WriteOp::Patch { .. } | WriteOp::Delete { .. } | WriteOp::Apply { .. } => None,
     }
 }

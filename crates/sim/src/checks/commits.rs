@@ -252,6 +252,13 @@ fn applied(
             Some(patch(base, *offset, bytes.bytes())?.into())
         }
         WriteOp::Delete { .. } => None,
+        WriteOp::Apply { procedures, .. } => {
+            let mut value = was.value.as_ref()?.to_vec();
+            for procedure in procedures {
+                value = procedure.run(&value).ok()?;
+            }
+            Some(value.into())
+        }
     };
     Some(Object { generation, value })
 }

@@ -13,8 +13,9 @@ use std::sync::Arc;
 use thorp_cache::{Cache, ReadSet};
 use thorp_model::limits::INLINE_VALUE_BYTES_MAX;
 use thorp_model::{
-    Content, Generation, HomeId, NewValue, ObjectId, Overflow, PageId, PageNo, Place, Position,
-    RIGHTS_SLOT, Reference, RightsList, SegmentId, Slot, Stamp, WriteOp, rights_page,
+    Blob, Content, Generation, HomeId, NewValue, ObjectId, Overflow, PageId, PageNo, Place,
+    Position, Procedure, RIGHTS_SLOT, Reference, RightsList, SegmentId, Slot, Stamp, WriteOp,
+    rights_page,
 };
 use thorp_session::{Act, Commit, Found, ObjectAt, Terms};
 
@@ -538,10 +539,7 @@ impl Transaction {
                 generation: generation.next(),
                 value: value(),
             },
-            (Operation::BlindWrite(_), Some(_)) => WriteOp::Write {
-                generation,
-                value: value(),
-            },
+            (Operation::BlindWrite(_), Some(_)) => blind_write(generation, value()),
             (Operation::BlindDelete(_), Some(_)) => WriteOp::Delete { generation },
             (Operation::BlindPatch(_), Some(length)) => match draw_patch(length, tools) {
                 Some((offset, bytes)) => WriteOp::Patch {
@@ -553,9 +551,9 @@ impl Transaction {
             },
             _ => return Ok(()),
         };
-        // Of a write it knows what it will hold; of a patch not.
+        // Of a write it knows what it will hold; of a patch and a procedure not.
         let after = match &op {
-            WriteOp::Patch { .. } => None,
+            WriteOp::Patch { .. } | WriteOp::Apply { .. } => None,
             WriteOp::Delete { .. } => Some(Object {
                 generation,
                 value: None,
@@ -620,5 +618,26 @@ impl Transaction {
             }
             return Ok(());
         }
+    }
+}
+
+/// What a program does that does not look: most of the time it writes a value, and else it has procedures run. What it
+/// draws is the same for both.
+fn blind_write(generation: Generation, value: NewValue) -> WriteOp {
+    let NewValue::Inline(bytes) = &value else {
+        return WriteOp::Write { generation, value };
+    };
+    let drawn = bytes.bytes();
+    let few = Blob::from(&drawn[..drawn.len().min(8)]);
+    let procedures = match drawn.last() {
+        Some(last) if last % 8 == 3 => vec![Procedure::Append(few)],
+        Some(last) if last % 32 == 5 => {
+            vec![Procedure::Append(few.clone()), Procedure::Insert(few)]
+        }
+        _ => return WriteOp::Write { generation, value },
+    };
+    WriteOp::Apply {
+        generation,
+        procedures,
     }
 }

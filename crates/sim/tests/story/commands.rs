@@ -3,6 +3,7 @@
 //! ```text
 //! village H(R(m0 m1) R2(m2)) where P.x=a P.y=b with R.cache=0
 //! m0 reads P.x          m0 writes P.x=b     m0 creates P.w=c    m0 deletes P.x
+//! m0 appends P.x=bb     m0 inserts P.x=bb   (the home runs such a procedure)
 //! m0 patches P.x+4=bb   m0 commits          m0 commits strictly m0 commits early    m0 gives up
 //! m0/b reads P.x        (another transaction of the same member; m0/B is of another session, too)
 //! m0/b commits once answered    (it waits for what it has read, and commits when it hears of that)
@@ -52,8 +53,8 @@ use thorp_model::limits::{EXTENT_PAGES, OVERFLOW_CHUNK_BYTES, STAGE_PAGES_MAX};
 use thorp_model::{
     Attempt, CallId, CallRequest, CommitId, CommitRequest, Decision, Generation, HomeId,
     Incarnation, JointQuestion, Lack, Message, NewValue, ObjectId, PageId, PageWrites, Part,
-    Participant, Position, RIGHTS_SLOT, Registration, Ruling, SegmentId, SlotSet, SpaceBound,
-    Stamp, Up, WriteOp, message, rights_page,
+    Participant, Position, Procedure, RIGHTS_SLOT, Registration, Ruling, SegmentId, SlotSet,
+    SpaceBound, Stamp, Up, WriteOp, message, rights_page,
 };
 use thorp_protocol::{HomeCommand, MemberCommand, Request};
 
@@ -372,7 +373,7 @@ impl Teller {
                 let (object, _) = object(what);
                 self.village.read(name, transaction, object);
             }
-            "writes" | "creates" | "deletes" | "patches" => {
+            "writes" | "creates" | "deletes" | "patches" | "appends" | "inserts" => {
                 self.write(name, transaction, verb, what);
             }
             "only" => {
@@ -607,7 +608,16 @@ fn write_op(
             offset: number(offset) as u32,
             bytes: names::bytes_of(bytes).into(),
         },
+        "appends" => applied(generation, Procedure::Append(names::bytes_of(bytes).into())),
+        "inserts" => applied(generation, Procedure::Insert(names::bytes_of(bytes).into())),
         _ => WriteOp::Write { generation, value },
+    }
+}
+
+fn applied(generation: Generation, procedure: Procedure) -> WriteOp {
+    WriteOp::Apply {
+        generation,
+        procedures: vec![procedure],
     }
 }
 

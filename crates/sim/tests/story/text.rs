@@ -6,8 +6,9 @@ use thorp_model::{
     Audience, CallId, CallRequest, CallResponse, Carriers, Claim, Closed, CommitId, CommitRequest,
     Content, Decision, Doubt, Down, FetchResult, HomeId, Image, InvalidCommit, JointAnswer,
     JointQuestion, KnownHistory, MemberId, Message, NameId, NewValue, Outcome, Overflow,
-    PageChange, PageId, PageSlots, PeerImage, Position, Readers, Receipt, Refusal, Reported,
-    SegmentId, SegmentInfo, Slot, SlotChange, SlotSet, Step, Up, Verdict, WriteOp, message,
+    PageChange, PageId, PageSlots, PeerImage, Position, Procedure, Readers, Receipt, Refusal,
+    Reported, SegmentId, SegmentInfo, Slot, SlotChange, SlotSet, Step, Up, Verdict, WriteOp,
+    message,
 };
 
 /// What a child claims of homes.
@@ -642,6 +643,18 @@ fn write(page: PageId, slot: Slot, op: &WriteOp) -> String {
             format!("patch {object}+{offset}={}", names::value(bytes.bytes()))
         }
         WriteOp::Delete { .. } => format!("delete {object}"),
+        WriteOp::Apply { procedures, .. } => {
+            let each: Vec<String> = procedures.iter().map(procedure).collect();
+            format!("apply {object} {}", each.join(" "))
+        }
+    }
+}
+
+fn procedure(procedure: &Procedure) -> String {
+    match procedure {
+        Procedure::Append(bytes) => format!("append={}", names::value(bytes.bytes())),
+        Procedure::Insert(bytes) => format!("insert={}", names::value(bytes.bytes())),
+        other => format!("{other:?}"),
     }
 }
 

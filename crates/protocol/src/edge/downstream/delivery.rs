@@ -7,7 +7,7 @@ use thorp_model::limits::UPDATE_BYTES_MAX;
 use thorp_model::planted::Bug;
 use thorp_model::{
     Audience, CommitId, Down, EdgeId, HomeId, Outbox, PageChange, PageDigest, PageId, PartDigest,
-    Position, SegmentId, Stamp, Step, planted,
+    Position, SegmentId, SlotSet, Stamp, Step, planted,
 };
 
 /// What a position brings.
@@ -31,6 +31,8 @@ pub(crate) struct News {
     pub readers: Vec<(SegmentId, Audience)>,
     /// The part of that commit that its home executed.
     pub executed: Option<PartDigest>,
+    /// Slots in which a procedure of that commit ran. The child that it came from has kept no values of these (rule C8).
+    pub run: BTreeMap<PageId, SlotSet>,
 }
 
 impl News {
@@ -188,6 +190,7 @@ mod tests {
             readers: Vec::new(),
             digests: BTreeMap::new(),
             executed: None,
+            run: BTreeMap::new(),
         };
         let mut steps = Steps::new(Some(A));
         steps.add(B, &change(1));

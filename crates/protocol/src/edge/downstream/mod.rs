@@ -577,7 +577,14 @@ impl Children {
                     continue;
                 }
                 match news.values {
-                    _ if Some(edge) == origin => steps.add(edge, &silent),
+                    _ if Some(edge) == origin => {
+                        let run = news.run.get(&page).copied().unwrap_or_default();
+                        let told = change.with_values_of(run);
+                        match steps.has_space(edge, &told) {
+                            true => steps.add_update(edge, &told),
+                            false => steps.add(edge, &silent),
+                        }
+                    }
                     Values::ToHolders if self.holds(edge, page) => steps.add(edge, change),
                     Values::ToWhoAsked
                         if silent.makes_holes()

@@ -17,9 +17,10 @@ use thorp_model::limits::{
 };
 use thorp_model::planted::Bug;
 use thorp_model::{
-    Blob, Content, Generation, Image, ImageEdit, Incarnation, InvalidCommit, Mark, NewValue, Note,
-    ObjectId, Overflow, PageId, PageNo, Part, Position, RIGHTS_SLOT, Refusal, Registration,
-    SegmentId, Slot, SlotChange, SlotSet, Table, WriteOp, change, planted, records, rights_page,
+    Blob, Content, Generation, Image, ImageEdit, Incarnation, InvalidCommit, Mark, NewValue,
+    NotRun, Note, ObjectId, Overflow, PageId, PageNo, Part, Position, Procedure, RIGHTS_SLOT,
+    Refusal, Registration, SegmentId, Slot, SlotChange, SlotSet, Table, WriteOp, change, planted,
+    records, rights_page,
 };
 
 /// Works out the effects of one part.
@@ -147,6 +148,10 @@ impl Applier<'_> {
                 op.effect()
             }
             WriteOp::Delete { .. } => op.effect(),
+            WriteOp::Apply {
+                generation,
+                procedures,
+            } => self.run(object, *generation, content, procedures)?,
         };
         for page in old.into_iter().flat_map(Overflow::page_numbers) {
             self.effects.end_page(PageId {
@@ -157,6 +162,59 @@ impl Applier<'_> {
         apply_slot(edit, object.slot, &change);
         self.effects.set(object.page, object.slot, change);
         Ok(())
+    }
+
+    /// Procedures run on the newest value, whatever the writer has seen (rule C8).
+    fn run(
+        &mut self,
+        object: ObjectId,
+        generation: Generation,
+        content: Content<'_>,
+        procedures: &[Procedure],
+    ) -> Result<SlotChange, NotNow> {
+        let wrong = |why| NotNow::from(InvalidCommit::Procedure { object, why });
+        let durable = match planted::is(Bug::ProcedureOnDurable) {
+            true => self.pages.durable_image(object.page).cloned(),
+            false => None,
+        };
+        let content = durable
+            .as_ref()
+            .map_or(content, |image| image.content(object.slot));
+        let base = self.small_value(object, content)?;
+        let mut value = base.ok_or_else(|| wrong(NotRun::TooLarge))?;
+        for procedure in procedures {
+            value = procedure.run(&value).map_err(wrong)?;
+        }
+        let run = self.effects.run.entry(object.page).or_default();
+        run.insert(object.slot);
+        self.outbox.note(Note::ProcedureRun);
+        Ok(SlotChange::Value {
+            generation,
+            bytes: value.into(),
+        })
+    }
+
+    /// The bytes of an object that is in its page, or in one overflow page; none of a larger one.
+    fn small_value(
+        &mut self,
+        object: ObjectId,
+        content: Content<'_>,
+    ) -> Result<Option<Vec<u8>>, NotNow> {
+        match content {
+            Content::Value(value) => Ok(Some(value.to_vec())),
+            Content::Overflow(overflow) if overflow.pages == 1 => {
+                let page = PageId {
+                    segment: object.page.segment,
+                    page: overflow.first,
+                };
+                let image = self.newest_image(page)?;
+                match image.content(Slot(0)) {
+                    Content::Value(value) => Ok(Some(value.to_vec())),
+                    _ => Err(InvalidCommit::Damaged.into()),
+                }
+            }
+            _ => Ok(None),
+        }
     }
 
     /// A patch of an inline value stays a patch; one that the home had spilled
@@ -179,22 +237,14 @@ impl Applier<'_> {
                     bytes: bytes.clone(),
                 })
             }
-            Content::Overflow(overflow) if overflow.pages == 1 => {
-                let page = PageId {
-                    segment: object.page.segment,
-                    page: overflow.first,
-                };
-                let image = self.newest_image(page)?;
-                let Content::Value(base) = image.content(Slot(0)) else {
-                    return Err(InvalidCommit::Damaged.into());
-                };
-                let value = change::patch(base, offset, bytes.bytes()).ok_or(wrong)?;
+            _ => {
+                let base = self.small_value(object, content)?.ok_or(wrong)?;
+                let value = change::patch(&base, offset, bytes.bytes()).ok_or(wrong)?;
                 Ok(SlotChange::Value {
                     generation,
                     bytes: value.into(),
                 })
             }
-            _ => Err(wrong.into()),
         }
     }
 

@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use thorp_model::limits::{COMMIT_EFFECT_BYTES_MAX, COMMIT_PAGES_MAX};
 use thorp_model::{
     InvalidCommit, ObjectId, Op, PageChange, PageId, PageSlots, SegmentId, Slot, SlotChange,
+    SlotSet,
 };
 
 /// What an accepted commit does, page by page.
@@ -31,6 +32,8 @@ pub(in crate::home) struct Effects {
     unbounded: bool,
     /// Segments whose overflow pages were given.
     pub(in crate::home) spilled: BTreeSet<SegmentId>,
+    /// Slots in which a procedure ran: nobody below knows their values (rule C8).
+    pub(in crate::home) run: BTreeMap<PageId, SlotSet>,
     /// Pages that it brings and ends, in each segment (rule R7).
     pub(in crate::home) pages_of: BTreeMap<SegmentId, PageCount>,
 }

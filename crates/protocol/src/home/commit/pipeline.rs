@@ -23,7 +23,7 @@ use thorp_model::limits::{COMMIT_BYTES_MAX, DEPENDS_ON_MAX};
 use thorp_model::planted::Bug;
 use thorp_model::{
     CommitId, CommitRequest, Down, EdgeId, InvalidCommit, Lack, NameId, Note, Now, Outcome,
-    PageChange, PageId, Part, Principal, Purpose, Refusal, Registration, Stamp, planted,
+    PageChange, PageId, Part, Principal, Purpose, Refusal, Registration, Stamp, WriteOp, planted,
 };
 
 /// The way of a commit request through the home.
@@ -174,6 +174,11 @@ impl Pipeline<'_> {
         let of_several = !request.with.is_empty();
         if parked.needs.is_empty() || !planted::is(Bug::ParkedNotChecked) {
             self.check_rights((*who, parked.carrier), part, of_several)?;
+        }
+        let runs = |op: &WriteOp| matches!(op, WriteOp::Apply { .. });
+        let mut ops = part.writes.iter().flat_map(|writes| &writes.slots);
+        if of_several && ops.any(|(_, op)| runs(op)) {
+            return Err(InvalidCommit::ProcedureOfSeveral.into());
         }
         // A vote is logged, too, and so is how it ends, also where nothing is written.
         let is_logged = !part.writes.is_empty() || !request.with.is_empty();

@@ -6,7 +6,7 @@ use crate::home::commit::refusal::{NotNow, conflict};
 use crate::home::pages::store::Pages;
 use crate::home::segments::Segments;
 use crate::home::staging::{Staging, is_not_named_yet};
-use thorp_model::limits::{INLINE_VALUE_BYTES_MAX, SLOTS_MAX};
+use thorp_model::limits::SLOTS_MAX;
 use thorp_model::planted::Bug;
 use thorp_model::{
     Generation, Image, InvalidCommit, Note, ObjectId, PageId, PageNo, PageWrites, Part, Position,
@@ -79,7 +79,7 @@ impl Validator<'_> {
             if slot.0 >= SLOTS_MAX || op.generation() == Generation(0) {
                 return Err(InvalidCommit::Malformed.into());
             }
-            if op.bytes() > INLINE_VALUE_BYTES_MAX {
+            if !op.is_inline() {
                 return Err(InvalidCommit::TooLarge.into());
             }
         }

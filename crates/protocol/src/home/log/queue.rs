@@ -1,13 +1,13 @@
 //! The queue for the disk: what the home sends when each batch is durable (rule 1).
 
 use crate::home::pages::waiters::Waiter;
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use core::mem::size_of;
 use thorp_model::{
     Audience, CallError, CallId, CallResponse, CommitId, Doubt, DoubtHome, EdgeId, HomeId, Joint,
     JointAnswer, Mark, Outcome, PageChange, PageId, PartDigest, Position, SegmentId, SegmentInfo,
-    Stamp,
+    SlotSet, Stamp,
 };
 
 /// What an entry of the queue is charged beside its batch, in bytes.
@@ -42,6 +42,8 @@ pub(in crate::home) struct Reached {
     pub(in crate::home) origin: Option<(EdgeId, CommitId)>,
     /// The part of the commit that was executed.
     pub(in crate::home) executed: Option<PartDigest>,
+    /// Slots in which a procedure of the commit ran (rule C8).
+    pub(in crate::home) run: BTreeMap<PageId, SlotSet>,
     /// The segments that other nodes may read from here on, and which (rule R4).
     pub(in crate::home) readers: Vec<(SegmentId, Audience)>,
     /// A segment that was removed: its pages are invalidated as a whole.

@@ -161,7 +161,7 @@ impl Vote {
             WriteOp::Create { value, .. } | WriteOp::Write { value, .. } => {
                 *value == NewValue::Staged(of)
             }
-            WriteOp::Patch { .. } | WriteOp::Delete { .. } => false,
+            WriteOp::Patch { .. } | WriteOp::Delete { .. } | WriteOp::Apply { .. } => false,
         })
     }
 
