@@ -72,6 +72,8 @@ tla-deep: ## The models for larger villages (many minutes)
 	cd spec && $(CARGO) test -q -- --nocapture --test-threads=1 --ignored
 
 unit: export THORP_SKIPPED = $(SKIPPED)
+# Many tests wait for processes: more of them run than there are processors.
+unit: export RUST_TEST_THREADS ?= 3
 unit: ## Unit, story, simulation and process tests
 	@rm -f "$(SKIPPED)"
 	scripts/setup_tests.sh

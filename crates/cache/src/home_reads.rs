@@ -176,6 +176,21 @@ impl HomeReads {
         }
     }
 
+    /// It stands still where the home stands now, whatever it reads later (rule C12). Nothing was read yet.
+    pub(crate) fn stand_now(&mut self) {
+        debug_assert!(self.pages.is_empty(), "it stands before it reads");
+        let mark = self.home.marks.newest(Some(self.mark));
+        (self.mark, self.cut) = (mark, mark.settled);
+        self.frozen = Some(Frozen {
+            position: mark.position,
+            known: Known {
+                heard: mark.heard,
+                watermark: mark.watermark,
+            },
+        });
+        self.standpoint.stay(mark.position);
+    }
+
     /// In which history of the home it reads.
     pub(crate) fn history(&self) -> u64 {
         self.home.history

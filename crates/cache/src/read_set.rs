@@ -59,6 +59,17 @@ impl ReadSet {
         self.only_reads = true;
     }
 
+    /// It only reads, and all of a home as of now: changes after this are not shown (rule C12). Before it reads anything there.
+    /// False: nothing is cached of the home, so it stands nowhere yet.
+    pub fn stand_at(&mut self, cache: &Cache, home: HomeId) -> bool {
+        self.only_reads = true;
+        let at = self.enter(cache, home);
+        if let Some(at) = at {
+            self.homes[at].stand_now();
+        }
+        at.is_some()
+    }
+
     /// It may write from now on: a change of what it has read dooms it. Doomed if it has read on
     /// behind such a change already: then it is to begin anew, and say this first.
     pub fn writes(&mut self) -> Result<(), Doomed> {

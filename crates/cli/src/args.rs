@@ -3,9 +3,9 @@
 #[cfg(feature = "planner")]
 use crate::commands::plan;
 use crate::commands::{
-    audit, bench, ca, check, completions, confirm, context, cp, dev, doctor, doubt, dump, get,
-    group, home, ifc, inspect, invite, join, load, ls, mv, put, rights, rm, root, salvage, shell,
-    site, status, top, watch,
+    audit, bench, ca, check, completions, confirm, consistency, context, cp, dev, doctor, doubt,
+    dump, get, group, home, ifc, inspect, invite, join, load, ls, mv, put, rights, rm, root,
+    salvage, shell, site, status, top, watch,
 };
 use crate::demo;
 use clap::{Parser, Subcommand};
@@ -60,6 +60,8 @@ pub(crate) enum Command {
     Put(put::Options),
     /// Print an object's bytes
     Get(get::Options),
+    /// List and explain what a session may choose: how fresh it reads, and when its updates are seen
+    Consistency(consistency::Options),
     /// Copy an object, also to another home
     Cp(cp::Options),
     /// Move an object, also to another home

@@ -80,7 +80,7 @@ fn assert_same(one: &Path, other: &Path) {
 }
 
 fn sizes() -> Vec<u64> {
-    let said = std::env::var("THORP_LARGE").unwrap_or_else(|_| String::from("40,240"));
+    let said = std::env::var("THORP_LARGE").unwrap_or_else(|_| String::from("100,240"));
     said.split(',').map(|size| size.parse().unwrap()).collect()
 }
 

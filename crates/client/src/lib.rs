@@ -160,6 +160,7 @@ mod status;
 mod trace;
 mod transaction;
 mod typed;
+mod visit;
 
 pub use config::{
     ATTEMPTS_MAX, BACKOFF_MAX, COMMIT_TIMEOUT, FETCH_AHEAD_PAGES, FETCH_TIMEOUT, JOIN_TIMEOUT,
@@ -177,14 +178,16 @@ pub use segment::{Change, Changed, Lost, Segment, SegmentEntry, Watch};
 pub use stats::{Stats, Waits};
 pub use status::{HomeStatus, SiteStatus};
 pub use thorp_model::{
-    Carrier, Closed, CommitId, DamagedRights, Doubt, DoubtHome, Generation, HomeId, HomeNames,
-    HowOpened, Incarnation, KnownHistory, LifeEnd, LifeId, Met, NameId, NoCommitId, NotRun,
-    ObjectId, PageId, PageNo, Point, Position, Procedure, Reference, Right, RightsList, Ruling,
-    SegmentId, Slot, Stamp, Subject,
+    AccessMode, Carrier, Closed, CommitId, Consistency, Contradiction, DamagedRights, Doubt,
+    DoubtHome, Failures, Generation, HomeId, HomeNames, HowOpened, Incarnation, KnownHistory,
+    LifeEnd, LifeId, Met, Moment, NameId, NoCommitId, NoConsistency, NotRun, ObjectId, PageId,
+    PageNo, Point, Position, Procedure, Reference, Right, RightsList, Ruling, SegmentId,
+    SessionKind, Slot, Stamp, Subject, UpdateOrder,
 };
 pub use thorp_net::{CertifiedName, Congestion, Identity, NodeRole, Traffic};
 pub use transaction::{Pending, Transaction};
 pub use typed::Ref;
+pub use visit::Visit;
 
 // The examples of `thorp-testing` have members, and it stands below this crate. So they run here.
 #[cfg(doctest)]

@@ -120,6 +120,13 @@ impl<R> Transaction<R> {
         }
     }
 
+    /// It only reads, and all of these homes as of now (rule C12). Before it reads anything.
+    pub fn stand_at(&mut self, cache: &Cache, homes: impl IntoIterator<Item = HomeId>) {
+        for home in homes {
+            self.reads.stand_at(cache, home);
+        }
+    }
+
     /// Reads a slot, and records that; also that there is no object (rule 4). After a miss nothing is recorded.
     #[inline]
     pub fn read_slot(

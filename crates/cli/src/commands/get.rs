@@ -1,16 +1,19 @@
 //! `thorp get`: an object's bytes.
 
-use super::say_json;
 use super::source::{Source, no_root};
+use super::{consistency, say_json};
 use crate::connect::Via;
 use crate::failure::Failure;
 use crate::names;
 use crate::range::ByteRange;
 use crate::stream::{LARGE_BYTES, Output};
+use crate::text;
 use clap::Args;
 use std::io::{self, Write};
 use std::ops::Range;
-use thorp_client::{ATTEMPTS_MAX, Error, Member, Reference, Session, Transaction};
+use thorp_client::{
+    ATTEMPTS_MAX, Consistency, Error, Member, Reference, Session, SessionKind, Transaction, Visit,
+};
 
 /// What `thorp get` is told.
 #[derive(Args, Debug)]
@@ -25,6 +28,9 @@ pub(crate) struct Options {
     /// Only these bytes: 0-99 the first hundred, 100- all after these, -100 the last hundred
     #[arg(long, value_name = "FROM-TO", allow_hyphen_values = true)]
     range: Option<ByteRange>,
+    /// What it may read: a preset or options, as `thorp consistency` lists them [default: serializable]
+    #[arg(long, value_name = "VALUE", value_parser = consistency::parse, conflicts_with = "range")]
+    consistency: Option<Consistency>,
     /// Print JSON, with the bytes as text or in hexadecimal digits
     #[arg(long)]
     json: bool,
@@ -40,6 +46,11 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let source = Source::find(&member, &options.url, root)?;
     let reference = member.transact(|tx| source.reference(tx))?;
     let reference = reference.ok_or_else(|| no_root(&options.url, root.unwrap_or_default()))?;
+    if let Some(consistency) = options.consistency
+        && consistency.kind() == SessionKind::Visit
+    {
+        return visit(&member, &reference, (consistency, options.json));
+    }
     let size = member.transact(|tx| tx.size(&reference))?;
     if let Some(range) = options.range {
         return get_range(&member, options, &reference, (range, size));
@@ -47,14 +58,40 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if options.json {
         check_document(size)?;
     }
-    let session = options.via.session_for(size, &member);
+    let is_strict = options.consistency == Some(Consistency::STRICT);
+    let session = options.via.session_for(size, &member).strict(is_strict);
     if size > LARGE_BYTES && !options.json {
         let read = |tx: &mut Transaction, out: &mut Output| tx.read_into(&reference, out).map(drop);
         return pass(&member, session, size, read);
     }
     let value = member.transact_with(session, |tx| Ok(tx.read(&reference)?.to_vec()))?;
     match options.json {
-        true => say_json(&as_json(&member.format(&reference)?, &value, None)),
+        true => say_json(&as_json(&member.format(&reference)?, &value, None, &[])),
+        false => write_all(&value),
+    }
+}
+
+/// Reads as a session does that has chosen its consistency.
+fn visit(
+    member: &Member,
+    reference: &Reference,
+    (consistency, json): (Consistency, bool),
+) -> Result<(), Failure> {
+    let name = member.format(reference)?;
+    let segment = name.split('#').next().unwrap_or(&name);
+    let segment = member.open(segment)?;
+    let mut visit = Visit::open(member, consistency.for_reading(), &[&segment])?;
+    let value = visit.read(reference)?;
+    let left_out = visit.left_out();
+    if !left_out.is_empty() {
+        let who = left_out.join(" and ");
+        let _ = text::note(&format!("{who} did not answer: this may be older"));
+    }
+    match json {
+        true => {
+            check_document(value.len() as u64)?;
+            say_json(&as_json(&name, &value, None, &left_out))
+        }
         false => write_all(&value),
     }
 }
@@ -101,7 +138,7 @@ fn get_range(
         });
         read.map_err(Failure::from)
             .and_then(|(from, value, size)| match options.json {
-                true => say_json(&as_json(&name, &value, Some((from, size)))),
+                true => say_json(&as_json(&name, &value, Some((from, size)), &[])),
                 false => write_all(&value),
             })
     };
@@ -191,7 +228,12 @@ const JSON_BYTES_MAX: u64 = 64 << 20;
 
 /// Bytes that are no text are given in digits: a document has nothing else. Of a part it also says where the part
 /// begins, and how many bytes the object has.
-fn as_json(name: &str, bytes: &[u8], part: Option<(u64, u64)>) -> serde_json::Value {
+fn as_json(
+    name: &str,
+    bytes: &[u8],
+    part: Option<(u64, u64)>,
+    left_out: &[String],
+) -> serde_json::Value {
     let text = std::str::from_utf8(bytes).ok();
     let digits = || {
         bytes
@@ -205,6 +247,7 @@ fn as_json(name: &str, bytes: &[u8], part: Option<(u64, u64)>) -> serde_json::Va
         "range": part.map(|(from, size)| serde_json::json!({"from": from, "size": size})),
         "text": text,
         "hex": text.is_none().then(digits),
+        "left_out": left_out,
     })
 }
 
@@ -217,4 +260,5 @@ Examples:
   thorp get 'thorp://dev/notes#1.0.1'
   thorp get thorp://dev/notes --root greeting > greeting.txt
   thorp get thorp://dev/notes --root greeting --range 0-99
-  thorp get thorp://dev/notes --root greeting --range -4";
+  thorp get thorp://dev/notes --root greeting --range -4
+  thorp get thorp://dev/notes --root greeting --consistency close-to-open";

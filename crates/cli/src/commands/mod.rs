@@ -7,6 +7,7 @@ pub(crate) mod ca;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod confirm;
+pub(crate) mod consistency;
 pub(crate) mod context;
 mod copying;
 pub(crate) mod cp;

@@ -50,6 +50,7 @@ pages! {
     readme: "../README.md",
     tutorial: "tutorial.md",
     using: "using.md",
+    consistency: "consistency.md",
     exit_codes_and_json: "exit-codes-and-json.md",
     changing_types: "changing-types.md",
     backup: "how-to/backup.md",

@@ -54,7 +54,10 @@ impl World<MemberAction> for MemberHost {
                 name,
                 edge,
                 incarnation,
-            } => self.shared.homes.began(home, name, edge, incarnation),
+            } => {
+                self.shared.pulls.began(home);
+                self.shared.homes.began(home, name, edge, incarnation);
+            }
             MemberAction::HomesTold { edge, homes } => self.shared.homes.told(edge, homes),
             MemberAction::WentBack(home) => self.shared.went_back(home),
             MemberAction::StreamEnded(home) => self.shared.homes.ended(home),

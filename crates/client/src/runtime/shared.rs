@@ -5,6 +5,7 @@ use super::early_places::EarlyPlaces;
 use super::homes::Homes;
 use super::naming::Naming;
 use super::prefetch::Prefetcher;
+use super::pulls::Pulls;
 use super::request_sender::RequestSender;
 use super::requests::Requests;
 use super::session_state::SessionState;
@@ -29,6 +30,7 @@ pub(crate) struct Shared {
     pub(crate) allocators: Allocators,
     pub(crate) early_places: EarlyPlaces,
     pub(crate) session: SessionState,
+    pub(crate) pulls: Pulls,
     pub(crate) recorder: Option<Recorder>,
     /// Counts publications that changed something.
     pub(crate) changes: watch::Sender<u64>,
@@ -60,6 +62,7 @@ impl Shared {
             allocators: Allocators::default(),
             early_places: EarlyPlaces::default(),
             session: SessionState::default(),
+            pulls: Pulls::default(),
             recorder,
             changes: watch::Sender::new(0),
         }

@@ -103,6 +103,12 @@ impl Transaction {
         }
     }
 
+    /// It reads all of these homes as of now.
+    pub(crate) fn stand_at(&mut self, homes: &BTreeSet<HomeId>) {
+        self.inner
+            .stand_at(&self.shared.cache, homes.iter().copied());
+    }
+
     /// Gives up: nothing has happened. Dropping does the same.
     pub fn abort(self) {}
 

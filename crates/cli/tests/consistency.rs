@@ -1,0 +1,124 @@
+//! `thorp consistency`, and `thorp get --consistency`.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests, although not by attribute"
+)]
+
+mod common;
+
+use common::dev_village::DevVillage;
+use common::schema::Schema;
+use common::thorp;
+use serde_json::Value;
+
+#[test]
+fn all_presets_are_listed_and_any_value_is_explained() {
+    let said = thorp().run(&["consistency"]);
+    assert_eq!((said.code, &*said.err), (0, ""));
+    for words in [
+        "master-slave   mode=wr,order=serial",
+        "(not built yet)",
+        "mode=rd|wr|rdlk|wrlk",
+    ] {
+        assert!(said.out.contains(words), "{words}: {}", said.out);
+    }
+    let said = thorp().run(&["consistency", "bounded,time=100ms,mods=5,hard"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.out.contains("at most 100ms old"), "{}", said.out);
+    assert!(said.out.contains("misses at most 5"), "{}", said.out);
+    let said = thorp().run(&["consistency", "eventual"]);
+    assert!(said.out.contains("this build refuses it"), "{}", said.out);
+    for (value, preset, is_refused) in [
+        ("eventual", Value::from("eventual"), true),
+        ("serializable", "serializable".into(), false),
+        ("mode=rd", Value::Null, false),
+    ] {
+        let said = thorp().run(&["consistency", value, "--json"]);
+        let document: Value = serde_json::from_str(&said.out).unwrap();
+        assert_eq!(Schema::named("consistency").check(&document), Ok(()));
+        let one = &document["consistencies"][0];
+        assert_eq!(one["preset"], preset, "{value}");
+        assert_eq!(one["refused"].is_string(), is_refused, "{value}");
+    }
+}
+
+#[test]
+fn what_contradicts_itself_or_is_none_is_wrong_usage() {
+    for (value, words) in [
+        ("mode=wrlk,soft", "soft does not go with it"),
+        ("bounded", "add time= or mods="),
+        ("sometimes", "is no preset and no option"),
+        ("time=10", "a whole number with us, ms, s, min or h"),
+    ] {
+        let said = thorp().run(&["consistency", value]);
+        assert_eq!(said.code, 2, "{value}: {}", said.err);
+        assert!(said.err.contains(words), "{value}: {}", said.err);
+        let get = [
+            "get",
+            "thorp://a/b#1.0.1",
+            "--consistency",
+            value,
+            "--via",
+            "127.0.0.1:1",
+        ];
+        let said = thorp().run(&get);
+        assert_eq!(said.code, 2, "found before joining: {}", said.err);
+    }
+}
+
+#[test]
+fn get_reads_as_it_is_told() {
+    let village = DevVillage::start();
+    let user = &village.user;
+    let put = [
+        "put",
+        "thorp://dev/news",
+        "--text",
+        "hello",
+        "--root",
+        "headline",
+    ];
+    assert_eq!(user.run(&put).code, 0);
+    let get = |value: &str| {
+        user.run(&[
+            "get",
+            "thorp://dev/news",
+            "--root",
+            "headline",
+            "--consistency",
+            value,
+        ])
+    };
+    for value in [
+        "close-to-open",
+        "eventual,mode=rd",
+        "stream",
+        "strict",
+        "serializable",
+    ] {
+        let said = get(value);
+        assert_eq!(
+            (said.code, &*said.out),
+            (0, "hello"),
+            "{value}: {}",
+            said.err
+        );
+    }
+    // Reading needs no log, so it is asked as a session that only reads.
+    assert_eq!(get("eventual").out, "hello");
+    let said = get("locking");
+    assert_eq!(said.code, 1, "{}", said.err);
+    assert!(said.err.contains("locks are not built yet"), "{}", said.err);
+    let json = [
+        "get",
+        "thorp://dev/news#1.0.1",
+        "--consistency",
+        "close-to-open",
+        "--json",
+    ];
+    let said = user.run(&json);
+    let document: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(Schema::named("get").check(&document), Ok(()));
+    assert_eq!(document["left_out"], Value::Array(Vec::new()));
+}

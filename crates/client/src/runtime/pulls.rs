@@ -1,0 +1,114 @@
+//! When a member last asked each home what is answered there (rule C3).
+
+use crate::lock::lock;
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+use thorp_model::HomeId;
+
+/// The last pull of each home. While no site keeps updates, a pull is one call of the home: the answer comes in its stream,
+/// after all that it had accepted.
+///
+/// Invariant: a pull is there only while the stream goes on in which it was sent and answered. Another stream may be behind that
+/// (rule C3), so what is read then may be older.
+#[derive(Default)]
+pub(crate) struct Pulls(Mutex<HashMap<HomeId, AtHome>>);
+
+/// What is known of one home.
+#[derive(Clone, Copy, Default)]
+struct AtHome {
+    streams: u64,
+    last: Option<Pull>,
+}
+
+/// One pull.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pull {
+    pub(crate) sent: Instant,
+    pub(crate) answered: Instant,
+    /// The stream in which it was sent, as [`Pulls::stream`] tells.
+    pub(crate) stream: u64,
+}
+
+impl Pull {
+    /// How old what is here may be.
+    fn age(&self, now: Instant, since_sync: bool) -> Duration {
+        let from = if since_sync { self.answered } else { self.sent };
+        now.saturating_duration_since(from)
+    }
+}
+
+impl Pulls {
+    /// How many streams of a home have begun.
+    pub(crate) fn stream(&self, home: HomeId) -> u64 {
+        lock(&self.0).get(&home).map_or(0, |at| at.streams)
+    }
+
+    /// A home has answered. A pull of an earlier stream says nothing any more.
+    pub(crate) fn note(&self, home: HomeId, pull: Pull) {
+        let mut pulls = lock(&self.0);
+        let at = pulls.entry(home).or_default();
+        // One that was sent later may be answered sooner.
+        let is_later = at.last.is_none_or(|last| last.sent < pull.sent);
+        if at.streams == pull.stream && is_later {
+            at.last = Some(pull);
+        }
+    }
+
+    /// Whether what is here of a home is no older than this. Of time 0 nothing is.
+    pub(crate) fn is_fresh(&self, home: HomeId, within: Duration, since_sync: bool) -> bool {
+        let pulls = lock(&self.0);
+        let last = pulls.get(&home).and_then(|at| at.last);
+        last.is_some_and(|pull| pull.age(Instant::now(), since_sync) < within)
+    }
+
+    /// A stream of a home begins. While there is none, what is here grows old and stays right.
+    pub(crate) fn began(&self, home: HomeId) {
+        let mut pulls = lock(&self.0);
+        let at = pulls.entry(home).or_default();
+        *at = AtHome {
+            streams: at.streams + 1,
+            last: None,
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOME: HomeId = HomeId(1);
+    const LONG: Duration = Duration::from_secs(600);
+
+    #[test]
+    fn age_counts_from_sending_until_the_stream_ends() {
+        let pulls = Pulls::default();
+        assert!(!pulls.is_fresh(HOME, LONG, false));
+        let now = Instant::now();
+        let old = now.checked_sub(Duration::from_secs(60)).unwrap();
+        let slow = Pull {
+            sent: old,
+            answered: now,
+            stream: 0,
+        };
+        pulls.note(HOME, slow);
+        let within = Duration::from_secs(30);
+        assert!(!pulls.is_fresh(HOME, within, false));
+        assert!(pulls.is_fresh(HOME, within, true), "as in the paper");
+        assert!(!pulls.is_fresh(HOME, Duration::ZERO, false));
+        let quick = Pull {
+            sent: now,
+            answered: now,
+            stream: 0,
+        };
+        pulls.note(HOME, quick);
+        pulls.note(HOME, slow);
+        assert!(pulls.is_fresh(HOME, within, false), "the later one counts");
+        pulls.began(HOME);
+        assert!(!pulls.is_fresh(HOME, LONG, false));
+        // Its answer is told after the next stream has begun.
+        pulls.note(HOME, quick);
+        assert!(!pulls.is_fresh(HOME, LONG, false));
+        assert_eq!(pulls.stream(HOME), 1);
+    }
+}

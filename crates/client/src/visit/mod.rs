@@ -1,0 +1,402 @@
+//! Sessions that choose their consistency (rule C12).
+
+mod own;
+
+use crate::runtime::{Pull, block_on};
+use crate::{
+    Error, ErrorKind, Member, Procedure, Reference, Result, Segment, Session, Transaction,
+};
+use own::{Own, Update};
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+use thorp_model::{
+    CallRequest, Consistency, Failures, HomeId, Moment, SessionKind, Stamp, UpdateOrder,
+};
+
+/// A stretch of access with a consistency that its program has chosen (the Swarm paper, section 3).
+///
+/// What a visit reads is as of its opening, of each access, or of the last refresh: that is its *isolation*. Its updates leave
+/// at its close, at once, or when the program publishes: that is its *visibility*. It sees its own updates at once. Nobody has to
+/// read what it updates, so visits that update the same objects do not conflict.
+///
+/// A hard bound costs a round trip to each home of the segments, unless one of this member's visits has asked that home within
+/// the bound. A soft one costs nothing: the member reads what is near.
+///
+/// ```
+/// # use thorp_client::{Consistency, JoinConfig, Member, Procedure, Visit};
+/// # let village = thorp_testing::Village::new();
+/// # let home = village.home("alps");
+/// # let joining = JoinConfig::new(home.address()).identity(village.member("me"));
+/// # let member = Member::join(joining)?;
+/// # let news = member.open_or_create("thorp://alps/news")?;
+/// # let headline = member.transact(|tx| tx.create(&news, "nothing"))?;
+/// let consistency: Consistency = "bounded,time=100ms,hard".parse()?;
+/// let mut visit = Visit::open(&member, consistency, &[&news])?;
+/// visit.apply(&headline, Procedure::Append(b" new"[..].into()))?;
+/// assert_eq!(visit.read(&headline)?, b"nothing new");
+/// visit.close()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// **Not built yet:** logs at members and sites, so a visit with `failures=optimistic` only reads; locks (`mode=rdlk`,
+/// `mode=wrlk`); stamp order. Each is refused. A hard bound in updates asks the home at each opening of the view, as `mods=0`
+/// does. Updates leave as ordinary commits, so their order is serial whatever was asked.
+#[must_use = "what it updates is given up if it is dropped before its close"]
+pub struct Visit {
+    member: Member,
+    consistency: Consistency,
+    session: Session,
+    segments: Vec<Segment>,
+    view: Option<Transaction>,
+    own: Own,
+    left_out: BTreeSet<HomeId>,
+}
+
+impl Visit {
+    /// Opens a visit on segments, with a consistency that the program chooses. Objects of other segments the visit neither reads nor
+    /// updates.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`](ErrorKind::Invalid): the consistency contradicts itself, is that of a transaction, or is not built yet.
+    /// Under a hard bound also [`HomeUnreachable`](ErrorKind::HomeUnreachable), [`Busy`](ErrorKind::Busy) and
+    /// [`Closed`](ErrorKind::Closed).
+    pub fn open(member: &Member, consistency: Consistency, segments: &[&Segment]) -> Result<Visit> {
+        block_on(Self::open_async(member, consistency, segments))
+    }
+
+    /// As [`Visit::open`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Visit::open`].
+    pub async fn open_async(
+        member: &Member,
+        consistency: Consistency,
+        segments: &[&Segment],
+    ) -> Result<Visit> {
+        Visit::check(&consistency)?;
+        let mut visit = Visit {
+            member: member.clone(),
+            consistency,
+            // Its bounds are its own: what is older than they allow is asked for, or never read.
+            session: member.session().optimistic_reads(true),
+            segments: segments.iter().map(|segment| (*segment).clone()).collect(),
+            view: None,
+            own: Own::default(),
+            left_out: BTreeSet::new(),
+        };
+        if consistency.is_causal() && visit.homes().len() > 1 {
+            return Err(Error::invalid(
+                "causal order over several homes is not built yet: open the visit on segments of one home",
+            ));
+        }
+        visit.look_again().await?;
+        Ok(visit)
+    }
+
+    /// Whether visits of a consistency can be opened.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`](ErrorKind::Invalid): it contradicts itself, is that of a transaction, or is not built yet.
+    pub fn check(consistency: &Consistency) -> Result<()> {
+        let checked = consistency.check();
+        checked.map_err(|wrong| Error::invalid(wrong.to_string()))?;
+        check_built(consistency)
+    }
+
+    /// What was chosen.
+    pub fn consistency(&self) -> Consistency {
+        self.consistency
+    }
+
+    /// The names of the homes that did not answer when the view moved last, with `failures=optimistic`: what was read may be older than
+    /// the bound allows (rule C10).
+    pub fn left_out(&self) -> Vec<String> {
+        let homes = &self.member.shared().homes;
+        let names = self.left_out.iter().filter_map(|home| homes.name(*home));
+        names.collect()
+    }
+
+    /// An object's bytes, from the reference's offset on, with this visit's own updates.
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::read`]; [`Invalid`](ErrorKind::Invalid) if the visit was not opened on the object's segment.
+    /// [`Conflict`](ErrorKind::Conflict): the object has changed, and what it was as of this visit's view is not here any more
+    /// (rule C12). [`Visit::refresh`], or another visit, reads on.
+    pub fn read(&mut self, reference: &Reference) -> Result<Vec<u8>> {
+        block_on(self.read_async(reference))
+    }
+
+    /// As [`Visit::read`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Visit::read`].
+    pub async fn read_async(&mut self, reference: &Reference) -> Result<Vec<u8>> {
+        self.check_place(reference)?;
+        if self.consistency.isolation() == Moment::Access {
+            self.look_again().await?;
+        }
+        let whole = Reference {
+            offset: 0,
+            ..*reference
+        };
+        let view = self.view.as_mut().ok_or_else(Error::closed)?;
+        let read = view.read_async(&whole).await.map(<[u8]>::to_vec);
+        let read = read.map_err(|error| match error.kind() {
+            ErrorKind::Conflict => Error::new(ErrorKind::Conflict, NOT_KEPT),
+            _ => error,
+        });
+        let bytes = self.own.over(&whole, read)?;
+        let from = usize::try_from(reference.offset).unwrap_or(usize::MAX);
+        let rest = bytes.get(from..).map(<[u8]>::to_vec);
+        rest.ok_or_else(|| Error::invalid("the reference points beyond the end of its object"))
+    }
+
+    /// Replaces an object's bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`](ErrorKind::Invalid): the visit only reads, or was not opened on the object's segment. With
+    /// `visibility=access` also those of [`Visit::publish`].
+    pub fn write(&mut self, reference: &Reference, bytes: impl Into<Vec<u8>>) -> Result<()> {
+        block_on(self.update(reference, Update::Put(bytes.into())))
+    }
+
+    /// Has the home run a procedure on an object (rule C8). This visit sees what it does to what it reads.
+    ///
+    /// # Errors
+    ///
+    /// As [`Visit::write`].
+    pub fn apply(&mut self, reference: &Reference, procedure: Procedure) -> Result<()> {
+        block_on(self.update(reference, Update::Run(procedure)))
+    }
+
+    /// Deletes an object.
+    ///
+    /// # Errors
+    ///
+    /// As [`Visit::write`].
+    pub fn delete(&mut self, reference: &Reference) -> Result<()> {
+        block_on(self.update(reference, Update::Delete))
+    }
+
+    /// Moves the view to what is there now, within the bounds. Only with `isolation=manual`: the view of others moves by itself, or
+    /// not at all.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`](ErrorKind::Invalid) with another isolation, and as [`Visit::open`].
+    pub fn refresh(&mut self) -> Result<()> {
+        block_on(self.refresh_async())
+    }
+
+    /// As [`Visit::refresh`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Visit::refresh`].
+    pub async fn refresh_async(&mut self) -> Result<()> {
+        match self.consistency.isolation() {
+            Moment::Manual => self.look_again().await,
+            other => Err(Error::invalid(format!(
+                "this visit has isolation={other}: only with isolation=manual a program moves its view"
+            ))),
+        }
+    }
+
+    /// Gives out the updates so far: one commit for each home. Those of a home that does not take them stay, and the next
+    /// publication tries them again.
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::commit`]. The outcome may be unknown: then the updates are given up here, as they may have happened.
+    pub fn publish(&mut self) -> Result<()> {
+        block_on(self.publish_async())
+    }
+
+    /// As [`Visit::publish`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Visit::publish`].
+    pub async fn publish_async(&mut self) -> Result<()> {
+        if self.consistency.is_atomic() && self.own.homes().len() > 1 {
+            return Err(Error::invalid(
+                "an atomic group is of one home, and these updates are of several: use a transaction",
+            ));
+        }
+        for home in self.own.homes() {
+            let own = &self.own;
+            let redo = async |tx: &mut Transaction| own.redo(home, tx);
+            let published = self.member.transact_with_async(self.session, redo).await;
+            if may_have_happened(&published) {
+                self.own.left(home);
+            }
+            published?;
+        }
+        Ok(())
+    }
+
+    /// Gives out the updates, and ends the visit.
+    ///
+    /// # Errors
+    ///
+    /// As [`Visit::publish`].
+    pub fn close(mut self) -> Result<()> {
+        self.publish()
+    }
+
+    /// As [`Visit::close`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Visit::publish`].
+    pub async fn close_async(mut self) -> Result<()> {
+        self.publish_async().await
+    }
+
+    async fn update(&mut self, reference: &Reference, update: Update) -> Result<()> {
+        self.check_place(reference)?;
+        if !self.consistency.mode().writes() {
+            return Err(Error::invalid(
+                "this visit only reads: open it with mode=wr to update",
+            ));
+        }
+        if reference.offset != 0 {
+            return Err(Error::invalid(
+                "a whole object is updated, and the reference points into one",
+            ));
+        }
+        self.own.add(reference, update);
+        match self.consistency.visibility() {
+            Moment::Access => self.publish_async().await,
+            Moment::Session | Moment::Manual => Ok(()),
+        }
+    }
+
+    fn check_place(&self, reference: &Reference) -> Result<()> {
+        let is_of = |segment: &Segment| {
+            segment.home() == reference.home && segment.id() == reference.object.page.segment
+        };
+        match self.segments.iter().any(is_of) {
+            true => Ok(()),
+            false => Err(Error::invalid(
+                "this visit was not opened on the object's segment: name the segment when it is opened",
+            )),
+        }
+    }
+
+    /// Moves the view to what is there now, after asking the homes if the bounds want it.
+    async fn look_again(&mut self) -> Result<()> {
+        let homes = self.homes();
+        loop {
+            let streams = self.streams(&homes);
+            self.left_out.clear();
+            for home in &homes {
+                self.pull(*home).await?;
+            }
+            let mut view = self.member.begin(self.session);
+            view.stand_at(&homes);
+            self.view = Some(view);
+            // Another stream may be behind the answer.
+            if self.streams(&homes) == streams {
+                return Ok(());
+            }
+        }
+    }
+
+    fn homes(&self) -> BTreeSet<HomeId> {
+        self.segments.iter().map(Segment::home).collect()
+    }
+
+    fn streams(&self, homes: &BTreeSet<HomeId>) -> Vec<u64> {
+        let pulls = &self.member.shared().pulls;
+        homes.iter().map(|home| pulls.stream(*home)).collect()
+    }
+
+    /// Asks a home for all that was answered before, unless that was done within the bound (rule C3).
+    async fn pull(&mut self, home: HomeId) -> Result<()> {
+        let Some(within) = bound(&self.consistency) else {
+            return Ok(());
+        };
+        let shared = self.member.shared();
+        let since_sync = self.consistency.counts_since_sync();
+        if shared.pulls.is_fresh(home, within, since_sync) {
+            return Ok(());
+        }
+        let (sent, stream) = (Instant::now(), shared.pulls.stream(home));
+        let due = self.session.fetch_due();
+        let due = match self.consistency.failures() {
+            Failures::Optimistic {
+                cutoff: Some(cutoff),
+            } => due.min(self.session.due(cutoff)),
+            _ => due,
+        };
+        let at_least = Stamp::default();
+        let request = CallRequest::Watermark { at_least };
+        match shared.requests.call(home, request, due).await {
+            Ok(_) => {
+                let answered = Instant::now();
+                let pull = Pull {
+                    sent,
+                    answered,
+                    stream,
+                };
+                shared.pulls.note(home, pull);
+                Ok(())
+            }
+            Err(error) if error.kind() == ErrorKind::Closed => Err(error),
+            Err(_) if self.consistency.failures() != Failures::Pessimistic => {
+                self.left_out.insert(home);
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// How old a view may be when it moves, if its home is to be asked. Updates are not counted yet, so a bound in them is
+/// taken as the hardest one.
+fn bound(consistency: &Consistency) -> Option<Duration> {
+    if !consistency.is_hard() {
+        return None;
+    }
+    match consistency.mods() {
+        Some(_) => Some(Duration::ZERO),
+        None => consistency.time(),
+    }
+}
+
+/// Whether updates have left, or may have.
+fn may_have_happened(published: &Result<()>) -> bool {
+    match published {
+        Ok(()) => true,
+        Err(error) => matches!(
+            error.kind(),
+            ErrorKind::OutcomeUnknown(_) | ErrorKind::OutcomeLost
+        ),
+    }
+}
+
+/// What is refused until it is built.
+fn check_built(consistency: &Consistency) -> Result<()> {
+    let writes = consistency.mode().writes();
+    let why = if consistency.kind() != SessionKind::Visit {
+        "a serializable or strict session is a transaction: use Member::transact, with Session::strict for the strict one"
+    } else if consistency.mode().is_lock() {
+        "locks are not built yet: use a transaction, or mode=rd and mode=wr"
+    } else if writes && consistency.failures() != Failures::Pessimistic {
+        "there is no log on the way that could keep an update while its home is away: logs are not built yet; take mode=rd, or failures=pessimistic"
+    } else if writes && consistency.order() == UpdateOrder::Stamp {
+        "stamp order is not built yet: take order=total or order=serial"
+    } else {
+        return Ok(());
+    };
+    Err(Error::invalid(why))
+}
+
+const NOT_KEPT: &str = "an object has changed, and what it was as of this visit's view is not kept here any more: refresh, or open another visit";

@@ -1,0 +1,108 @@
+//! The updates of a visit that have not left.
+
+use crate::{Error, ErrorKind, Procedure, Reference, Result, Transaction};
+use thorp_model::HomeId;
+
+/// One update of an object.
+#[derive(Clone, Debug)]
+pub(super) enum Update {
+    /// Its bytes are replaced.
+    Put(Vec<u8>),
+    /// The home runs a procedure on it.
+    Run(Procedure),
+    /// It is deleted.
+    Delete,
+}
+
+/// The updates of a visit, in their order. The visit itself sees them over what it reads.
+#[derive(Debug, Default)]
+pub(super) struct Own(Vec<(Reference, Update)>);
+
+impl Own {
+    pub(super) fn add(&mut self, object: &Reference, update: Update) {
+        self.0.push((*object, update));
+    }
+
+    /// What an object is after them.
+    pub(super) fn over(&self, object: &Reference, before: Result<Vec<u8>>) -> Result<Vec<u8>> {
+        let whole = Reference {
+            offset: 0,
+            ..*object
+        };
+        let here = self.0.iter().filter(|(at, _)| *at == whole);
+        here.fold(before, |before, (_, update)| match update {
+            Update::Put(bytes) => Ok(bytes.clone()),
+            Update::Run(procedure) => procedure.run(&before?).map_err(|why| {
+                Error::invalid(format!("a procedure of this visit cannot run: {why}"))
+            }),
+            Update::Delete => Err(Error::new(
+                ErrorKind::Gone,
+                "this visit has deleted the object",
+            )),
+        })
+    }
+
+    /// The homes where something is updated, ascending.
+    pub(super) fn homes(&self) -> Vec<HomeId> {
+        let mut homes: Vec<HomeId> = self.0.iter().map(|(at, _)| at.home).collect();
+        homes.sort_unstable();
+        homes.dedup();
+        homes
+    }
+
+    /// Does what is to be done at one home.
+    pub(super) fn redo(&self, home: HomeId, tx: &mut Transaction) -> Result<()> {
+        let here = self.0.iter().filter(|(at, _)| at.home == home);
+        here.into_iter().try_for_each(|(at, update)| match update {
+            Update::Put(bytes) => tx.write(at, bytes.clone()),
+            Update::Run(procedure) => tx.apply(at, procedure.clone()),
+            Update::Delete => tx.delete(at),
+        })
+    }
+
+    /// A home has them.
+    pub(super) fn left(&mut self, home: HomeId) {
+        self.0.retain(|(at, _)| at.home != home);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use thorp_model::{Generation, ObjectId, PageId, Slot};
+
+    fn object(home: u32, slot: u16) -> Reference {
+        Reference {
+            home: HomeId(home),
+            object: ObjectId {
+                page: PageId::new(1, 1),
+                slot: Slot(slot),
+            },
+            generation: Generation(1),
+            offset: 0,
+        }
+    }
+
+    #[test]
+    fn updates_lie_over_what_is_read_in_their_order() {
+        let mut own = Own::default();
+        let (x, y) = (object(1, 1), object(2, 1));
+        let append = |text: &str| Update::Run(Procedure::Append(text.as_bytes().into()));
+        own.add(&x, append("b"));
+        own.add(&y, append("z"));
+        own.add(&x, append("c"));
+        let seen = |own: &Own| own.over(&x, Ok(b"a".to_vec()));
+        assert_eq!(seen(&own).unwrap(), b"abc");
+        assert_eq!(own.homes(), [HomeId(1), HomeId(2)]);
+        own.add(&x, Update::Put(b"new".to_vec()));
+        own.add(&x, append("!"));
+        assert_eq!(seen(&own).unwrap(), b"new!");
+        own.add(&x, Update::Run(Procedure::Add(1)));
+        assert_eq!(seen(&own).unwrap_err().kind(), ErrorKind::Invalid);
+        own.add(&x, Update::Delete);
+        assert_eq!(seen(&own).unwrap_err().kind(), ErrorKind::Gone);
+        own.left(HomeId(1));
+        assert_eq!(seen(&own).unwrap(), b"a");
+        assert_eq!(own.homes(), [HomeId(2)]);
+    }
+}
