@@ -77,7 +77,7 @@ unit: export RUST_TEST_THREADS ?= 3
 unit: ## Unit, story, simulation and process tests
 	@rm -f "$(SKIPPED)"
 	scripts/setup_tests.sh
-	$(CARGO) test --workspace
+	$(CARGO) test --workspace --no-fail-fast
 	cd lab && $(CARGO) test -q -p thorp-lab
 
 kill: ## Homes are killed under load fifty times, one and then two: make kill ROUNDS=50

@@ -1,6 +1,7 @@
 //! Joining a village for one command.
 
-use crate::failure::Failure;
+use crate::commands::dev_village;
+use crate::failure::{Code, Failure};
 use crate::stream::LARGE_BYTES;
 use clap::Args;
 use std::path::PathBuf;
@@ -76,13 +77,14 @@ impl Via {
     /// Where to join. It is remembered for [`explained`].
     fn find(&self) -> Result<Whereabouts, Failure> {
         let (found, origins) = Whereabouts::find_with_origins(self.given())?;
-        let by = match origins.via {
-            Origin::Flag => "--via".to_owned(),
-            Origin::Variable => "THORP_VIA".to_owned(),
-            Origin::Context { name, .. } => format!("context {name}"),
+        let (by, context) = match origins.via {
+            Origin::Flag => ("--via".to_owned(), None),
+            Origin::Variable => ("THORP_VIA".to_owned(), None),
+            Origin::Context { name, .. } => (format!("context {name}"), Some(name)),
         };
+        let at = format!("joined at {}, by {by}", found.via.join(" and "));
         // A command joins at one place.
-        let _ = JOINED.set(format!("joined at {}, by {by}", found.via.join(" and ")));
+        let _ = JOINED.set(Joined { at, context });
         Ok(found)
     }
 
@@ -174,13 +176,22 @@ impl Pinned {
     }
 }
 
-/// A failure because there is no home of a name says where the command has joined, and which context may be meant.
+/// A failure because there is no home of a name says where the command has joined, and which context may be meant. One because
+/// nobody answers says how the village of a developer is started again.
 pub(crate) fn explained(failure: Failure) -> Failure {
+    if failure.code() == Code::Unreachable {
+        let joined = JOINED.get().and_then(|joined| joined.context.as_deref());
+        let context = joined.and_then(|name| Contexts::of_user().ok()?.get(name).ok());
+        return match context.as_ref().and_then(dev_village::restart) {
+            Some(todo) => failure.or(todo),
+            None => failure,
+        };
+    }
     let Some(home) = unknown_home(failure.what()).map(ToOwned::to_owned) else {
         return failure;
     };
     let failure = match JOINED.get() {
-        Some(joined) => failure.and(joined),
+        Some(joined) => failure.and(&joined.at),
         None => failure,
     };
     let names = Contexts::of_user().and_then(|contexts| contexts.names());
@@ -196,8 +207,13 @@ fn unknown_home(what: &str) -> Option<&str> {
     rest.split(';').next()
 }
 
-/// Where this command has joined, and what said so.
-static JOINED: OnceLock<String> = OnceLock::new();
+/// Where this command joins, and what said so.
+struct Joined {
+    at: String,
+    context: Option<String>,
+}
+
+static JOINED: OnceLock<Joined> = OnceLock::new();
 
 /// While nobody answers, a person is told so. Told once; ends when it is dropped.
 struct Waiting(#[expect(dead_code, reason = "it ends the thread by being dropped")] Sender<()>);

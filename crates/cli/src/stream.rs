@@ -7,6 +7,9 @@ use std::io::{self, Cursor, IsTerminal, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use tempfile::SpooledTempFile;
 
+/// Somebody gave a text where a file is expected.
+const AS_TEXT: &str = "to store the words themselves: --text WORDS";
+
 /// What a value is made of. It can be read again.
 pub(crate) struct Input {
     /// What people call it.
@@ -43,7 +46,10 @@ impl Input {
             true => Ok(Kind::File(file)),
             false => copied(&mut file),
         });
-        let kind = opened.map_err(|error| Failure::file(path, &error))?;
+        let kind = opened.map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => Failure::file(path, &error).or(AS_TEXT),
+            _ => Failure::file(path, &error),
+        })?;
         Ok(Self::new(path, kind))
     }
 

@@ -124,6 +124,16 @@ pub(crate) fn percent(part: u64, whole: u64) -> String {
     }
 }
 
+/// A directory, to be pasted into a shell anywhere on this machine.
+pub(crate) fn pasted(dir: &Path) -> String {
+    let path = absolute(dir).display().to_string();
+    let plain = |c: char| c.is_alphanumeric() || "/._-+,:@%".contains(c);
+    match path.chars().all(plain) {
+        true => path,
+        false => format!("'{}'", path.replace('\'', "'\\''")),
+    }
+}
+
 /// How a column is set.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {

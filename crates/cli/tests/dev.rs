@@ -536,3 +536,20 @@ fn a_group_without_its_sign_is_said_to_be_a_node() {
     );
     assert_eq!(grant("anna").err, "");
 }
+
+/// The commonest of all: the machine was started anew, or the terminal was closed.
+#[test]
+fn who_finds_nobody_is_told_how_the_village_is_started_again() {
+    let user = User::new();
+    let (dev, _) = user.dev(&[]);
+    assert_eq!(dev.terminate(), 0);
+    for command in [&["ls", "--timeout", "1"][..], &["status"]] {
+        let said = user.run(command);
+        assert_eq!(said.code, 4, "{command:?}: {}", said.err);
+        assert!(
+            said.err.contains("to run that village: `thorp dev --dir "),
+            "{}",
+            said.err
+        );
+    }
+}

@@ -14,6 +14,9 @@ pub(crate) const WAIT_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// Between two tries of what was busy.
 pub(crate) const RETRY_PAUSE: Duration = Duration::from_millis(20);
 
+/// The pause between two looks whether a stream is shown: an answer of the parent is missing.
+pub(crate) const HELD_LOOK: Duration = Duration::from_millis(2);
+
 /// Pages of one large object that are requested at a time: a megabyte comes in one round trip. A larger object comes in
 /// several. If it were much more, a few readers would use up all that a site may request at one time
 /// ([`thorp_model::limits::FETCHES_MAX`]).

@@ -234,6 +234,25 @@ fn without_its_home_a_visit_says_whom_it_left_out_or_fails() {
     });
 }
 
+/// After a broken stream pages are shown as of where that ended, until it is known which have changed (rule 13).
+#[test]
+fn a_hard_read_after_a_broken_stream_sees_what_was_answered_meanwhile() {
+    let scene = scene();
+    let Scene {
+        anna, ben, object, ..
+    } = &scene;
+    scene.link.set_delay(Duration::from_millis(5));
+    let segment = news(ben);
+    for round in 0..20 {
+        scene.link.cut();
+        let text = format!("round {round}");
+        write(anna, object, &text);
+        scene.link.mend();
+        let mut visit = Visit::open(ben, Consistency::CLOSE_TO_OPEN, &[&segment]).unwrap();
+        assert_eq!(visit.read(object).unwrap(), text.as_bytes());
+    }
+}
+
 #[test]
 fn what_is_not_built_or_not_meant_is_refused() {
     let scene = scene();

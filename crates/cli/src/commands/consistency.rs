@@ -12,7 +12,7 @@ use thorp_client::{
 #[derive(Args, Debug)]
 #[command(after_help = HELP)]
 pub(crate) struct Options {
-    /// A preset, options with commas between them, or both: eventual,time=1s [default: all presets]
+    /// A preset, options with commas between them, or both: eventual,mode=rd [default: all presets]
     #[arg(value_name = "VALUE", value_parser = parse)]
     value: Option<Consistency>,
     /// Print JSON
@@ -59,6 +59,7 @@ fn list() -> Result<(), Failure> {
         let about = ABOUT.iter().find(|(of, _)| *of == word);
         let about = about.map_or("", |(_, about)| about);
         let note = match refusal(&preset) {
+            _ if word == "bounded" => " (add time= or mods=)",
             Some(_) if preset.kind() == SessionKind::Visit => " (not built yet)",
             _ => "",
         };
@@ -151,10 +152,33 @@ fn bounds(value: &Consistency) -> String {
         true => "may be as old as it is".to_owned(),
         false => all.join(" and "),
     };
-    match value.is_hard() {
-        true => format!("what it reads {what}, always: it asks, or others wait"),
-        false => format!("what it reads {what}, as far as nobody has to wait for that"),
+    let from = match value.counts_since_sync() {
+        true => " (its age counts from the last answer, and not from the question)",
+        false => "",
+    };
+    match (value.is_hard(), all.is_empty()) {
+        (true, _) => format!("what it reads {what}, always: it asks, or others wait{from}"),
+        (false, true) => "what it reads is what is near, however old".to_owned(),
+        (false, false) => {
+            format!(
+                "what it reads is what is near: {} is tried, and nobody waits for it{from}",
+                tried(value)
+            )
+        }
     }
+}
+
+/// A soft bound.
+fn tried(value: &Consistency) -> String {
+    let time = value.time().map(|time| match time.as_micros() {
+        0 => "the newest state".to_owned(),
+        _ => format!("an age of at most {time:?}"),
+    });
+    let mods = value
+        .mods()
+        .map(|mods| format!("missing at most {mods} updates"));
+    let all: Vec<String> = time.into_iter().chain(mods).collect();
+    all.join(" and ")
 }
 
 fn writing(value: &Consistency) -> Vec<String> {
@@ -199,20 +223,30 @@ const ABOUT: [(&str, &str); 9] = [
 ];
 
 const OPTIONS: &str = "\
-options, with commas between them; a preset may come first:
-  mode=rd|wr|rdlk|wrlk         what it does, and who may do so beside it
-  time=TIME|none  mods=N|none  bounds in age and in unseen updates
-  hard | soft                  never exceeded, or best effort
-  order=none|total|serial|stamp
-  failures=pessimistic|optimistic[:TIME]
-  visibility=session|access|manual  isolation=session|access|manual
-  causal  atomic  since_sync";
+A value is a preset, options with commas between them, or a preset and what is otherwise: eventual,mode=rd.
+Options; (*) is what counts if nobody says otherwise:
+  mode=wr (*), rd         it reads and updates, or it only reads
+  mode=wrlk, rdlk         the same under a lock: nobody else writes meanwhile
+  time=0 (*), 100ms, none how old what it reads may be
+  mods=none (*), 5        how many updates it may miss
+  soft (*), hard          these bounds are tried, or never exceeded: it asks, or others wait
+  failures=pessimistic (*), optimistic, optimistic:50ms
+                          it waits for who does not answer, or goes on (after that time) and says who was left out
+  isolation=session (*), access, manual
+                          what it reads is as of its opening, of each access, of its last refresh
+  visibility=session (*), access, manual
+                          its updates leave at its close, at once, when the program publishes
+  order=total (*), none, serial, stamp
+                          all see one order in the end; none is promised; each update waits for the home; the later one stays
+  causal                  nobody sees its updates before those that it had seen
+  atomic                  its updates are seen all or none
+  since_sync              age counts from the last answer, and not from the question";
 
 const HELP: &str = "\
-A session that needs less than a transaction chooses what it needs. `thorp get` takes such a value with
---consistency, and programs open a visit with it.
+A session that needs less than a transaction chooses what it needs. `thorp get` takes such a value with \
+--consistency, and programs open a visit with it. docs/consistency.md says which preset is for what.
 
 Examples:
   thorp consistency
   thorp consistency bounded,time=100ms,hard
-  thorp consistency eventual --json";
+  thorp consistency close-to-open --json";

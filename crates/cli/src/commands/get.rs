@@ -3,7 +3,7 @@
 use super::source::{Source, no_root};
 use super::{consistency, say_json};
 use crate::connect::Via;
-use crate::failure::Failure;
+use crate::failure::{Code, Failure};
 use crate::names;
 use crate::range::ByteRange;
 use crate::stream::{LARGE_BYTES, Output};
@@ -28,7 +28,8 @@ pub(crate) struct Options {
     /// Only these bytes: 0-99 the first hundred, 100- all after these, -100 the last hundred
     #[arg(long, value_name = "FROM-TO", allow_hyphen_values = true)]
     range: Option<ByteRange>,
-    /// What it may read: a preset or options, as `thorp consistency` lists them [default: serializable]
+    /// What it may read: a preset or options, as `thorp consistency` lists them; not with --range. It only reads, so mode=wr
+    /// counts as mode=rd [default: serializable]
     #[arg(long, value_name = "VALUE", value_parser = consistency::parse, conflicts_with = "range")]
     consistency: Option<Consistency>,
     /// Print JSON, with the bytes as text or in hexadecimal digits
@@ -42,6 +43,7 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let root = options.root.as_deref();
     Source::check(&options.url, root)?;
+    check_consistency(options.consistency)?;
     let member = options.via.join()?;
     let source = Source::find(&member, &options.url, root)?;
     let reference = member.transact(|tx| source.reference(tx))?;
@@ -69,6 +71,16 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         true => say_json(&as_json(&member.format(&reference)?, &value, None, &[])),
         false => write_all(&value),
     }
+}
+
+/// What this build does not do is found before it joins.
+fn check_consistency(consistency: Option<Consistency>) -> Result<(), Failure> {
+    let visits = consistency.filter(|value| value.kind() == SessionKind::Visit);
+    let checked = visits.map_or(Ok(()), |value| Visit::check(&value.for_reading()));
+    checked.map_err(|error| {
+        let todo = "leave --consistency out, or take another: `thorp consistency` lists them";
+        Failure::new(error.to_string(), todo).with(Code::Usage)
+    })
 }
 
 /// Reads as a session does that has chosen its consistency.

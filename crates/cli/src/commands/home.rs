@@ -4,6 +4,7 @@ use super::node::{self, Common, NameAnd, Parts};
 use super::toml::Toml;
 use super::{say, say_json};
 use crate::failure::Failure;
+use crate::text::pasted;
 use clap::Args;
 use rustix::fs::Mode;
 use rustix::process::umask;
@@ -178,7 +179,7 @@ impl<'a> Started<'a> {
             say(
                 "  let another node in (ROLE: member, site, home or operator), and carry the directory to its machine:",
             )?;
-            let pasted = node::pasted(authority);
+            let pasted = pasted(authority);
             say(&format!(
                 "    thorp invite NAME --role ROLE --dir {pasted} --out NAME-identity"
             ))?;

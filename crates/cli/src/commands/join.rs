@@ -129,8 +129,8 @@ fn failure(token: &JoinToken, error: &IdentityError) -> Failure {
             Failure::new(format!("the token has expired; {error}"), todo)
         }
         IdentityError::Authority { .. } => {
-            let todo = "look whether `thorp ca serve` (or `thorp dev`) runs where the token says, and whether the token is good; then do \
-                        the same again";
+            let todo = "if it says so, ask for a new token: `thorp invite NAME`; else look whether `thorp ca serve` (or `thorp dev`) runs \
+                        where the token says, and do the same again";
             Failure::new(error.to_string(), todo).with(Code::Unreachable)
         }
         IdentityError::HoldsOther { .. } => Failure::new(

@@ -12,6 +12,7 @@ pub(crate) mod context;
 mod copying;
 pub(crate) mod cp;
 pub(crate) mod dev;
+pub(crate) mod dev_village;
 pub(crate) mod doctor;
 pub(crate) mod doubt;
 pub(crate) mod dump;

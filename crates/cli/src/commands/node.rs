@@ -4,6 +4,7 @@ use super::say;
 use super::signals;
 use crate::failure::{Code, Failure};
 use crate::text;
+use crate::text::pasted;
 use clap::Args;
 use std::io::Read;
 use std::net::SocketAddr;
@@ -335,16 +336,6 @@ pub(super) fn say_ready(
         say(&format!("    thorp status {address}{identity}"))?;
     }
     say(&format!("{}{}", crate::demo::READY, HttpAt(http)))
-}
-
-/// A directory, to be pasted into a shell anywhere on this machine.
-pub(super) fn pasted(dir: &Path) -> String {
-    let path = text::absolute(dir).display().to_string();
-    let plain = |c: char| c.is_alphanumeric() || "/._-+,:@%".contains(c);
-    match path.chars().all(plain) {
-        true => path,
-        false => format!("'{}'", path.replace('\'', "'\\''")),
-    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! `thorp salvage`: copies what can be read of a damaged home.
 
 use super::home::{IDENTITY_DIR, STORE_DIR, store_in};
-use super::{node, say, say_json};
+use super::{say, say_json};
 use crate::failure::{Code, Failure};
+use crate::text::pasted;
 use clap::Args;
 use rustix::fs::Mode;
 use rustix::process::umask;
@@ -71,8 +72,8 @@ fn tell(options: &Options, salvaged: &Salvaged) -> Result<(), Failure> {
         "{} records were copied, up to position {}",
         salvaged.records, salvaged.position
     ))?;
-    let into = node::pasted(&options.into);
-    let identity = node::pasted(&options.dir.join(IDENTITY_DIR));
+    let into = pasted(&options.into);
+    let identity = pasted(&options.dir.join(IDENTITY_DIR));
     say("The copy is closed: only operators get in until one of them opens it.")?;
     say(&format!(
         "    thorp home --dir {into} --identity {identity} --name NAME"

@@ -1,7 +1,7 @@
 //! `thorp status`: how a node is, as it tells over HTTP.
 
 use super::node_status::{self, Agreement, Child, PATH, Pages, Parent, Source, Status, not_a_node};
-use super::{context, say, say_json};
+use super::{context, dev_village, say, say_json};
 use crate::demo::Link;
 use crate::failure::{Code, Failure};
 use crate::http;
@@ -125,6 +125,10 @@ fn nobody_here(nodes: &[String], context: Option<&Context>) -> Failure {
             format!("no home and no site answers on {asked}"),
             "start one, or give the address that it printed when it started: `thorp status ADDR`",
         ),
+    };
+    let failure = match context.and_then(dev_village::restart) {
+        Some(todo) => failure.or(todo),
+        None => failure,
     };
     failure.with(Code::Unreachable)
 }

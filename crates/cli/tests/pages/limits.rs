@@ -61,6 +61,18 @@ fn of_data() -> Rows {
             bytes(model::COMMIT_BYTES_MAX),
         ),
         (
+            "procedures of a transaction; each counts as 4 KiB of the line above",
+            count(model::COMMIT_BYTES_MAX / model::PROCEDURE_CHARGE_BYTES),
+        ),
+        (
+            "procedures that it runs on one object",
+            count(model::PROCEDURES_OF_OBJECT_MAX),
+        ),
+        (
+            "bytes of an object on which a procedure runs, before and after",
+            bytes(model::INLINE_VALUE_BYTES_MAX),
+        ),
+        (
             "pages that it changes at a home",
             count(model::COMMIT_PAGES_MAX),
         ),

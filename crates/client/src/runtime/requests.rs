@@ -5,7 +5,7 @@ use super::early_commit::EarlyCommit;
 use super::pending_requests::{PendingRequests, RequestKind};
 use super::request_sender::RequestSender;
 use super::staged_tokens::StagedTokens;
-use crate::limits::RETRY_PAUSE;
+use crate::limits::{HELD_LOOK, RETRY_PAUSE};
 use crate::{Error, Result};
 use std::future::Future;
 use std::pin::Pin;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use thorp_model::{CallRequest, CallResponse, HomeId, Place, RequestId};
-use thorp_protocol::{Request, Source};
+use thorp_protocol::{Member, Request, Source};
 use thorp_session::CommitCall;
 use tokio::sync::{oneshot, watch};
 
@@ -120,6 +120,20 @@ impl Requests {
                 None => self.pause(RETRY_PAUSE, due).await?,
             }
         }
+    }
+
+    /// Waits until all that a home's stream has brought is shown. After a broken stream pages are shown as of where that
+    /// ended, until it is known which of them have changed (rule 13).
+    pub(crate) async fn shown(self: &Arc<Self>, home: HomeId, due: Instant) -> Result<()> {
+        while let Some(handle) = self.sender.handle() {
+            let held = handle.inspect(move |member: &Member| member.is_held(home));
+            match held.await {
+                Some(false) => return Ok(()),
+                Some(true) => self.pause(HELD_LOOK, due).await?,
+                None => break,
+            }
+        }
+        Err(Error::closed())
     }
 
     /// Sends a commit. The staged values are kept until its outcome is known, also if nobody waits for that.

@@ -338,8 +338,13 @@ impl Visit {
         };
         let at_least = Stamp::default();
         let request = CallRequest::Watermark { at_least };
-        match shared.requests.call(home, request, due).await {
-            Ok(_) => {
+        let answer = shared.requests.call(home, request, due).await;
+        let answer = match answer {
+            Ok(_) => shared.requests.shown(home, due).await,
+            Err(error) => Err(error),
+        };
+        match answer {
+            Ok(()) => {
                 let answered = Instant::now();
                 let pull = Pull {
                     sent,

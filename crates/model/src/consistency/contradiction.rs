@@ -41,10 +41,19 @@ pub enum NoConsistency {
         /// As it was written.
         option: String,
     },
-    /// An option is there twice, or hard together with soft.
+    /// Nothing stands between two commas, or at an end.
+    Empty,
+    /// An option is there twice.
     Twice {
-        /// The second one.
+        /// Which one.
         option: String,
+    },
+    /// Both hard and soft are there.
+    HardAndSoft,
+    /// A preset that is not the first, or not the only one.
+    PresetNotFirst {
+        /// As it was written.
+        preset: String,
     },
     /// No such value.
     BadValue {
@@ -71,7 +80,7 @@ impl fmt::Display for Contradiction {
             ),
             Contradiction::AgainstLock { mode, option } => write!(
                 f,
-                "mode {mode} locks, which is hard, most current, serial, and by session; {option} does not go with it",
+                "with mode={mode} a session is hard, most current and serial, and its view and updates go by session: {option} does not go with it, so leave it out",
             ),
             Contradiction::HardWithoutBound => {
                 f.write_str("hard is a bound that is never exceeded: give one with time= or mods=, or leave hard out")
@@ -110,20 +119,20 @@ impl fmt::Display for NoConsistency {
                 f,
                 "{option:?} is no preset and no option of a consistency: `thorp consistency` lists both",
             ),
-            NoConsistency::Twice { option } => {
-                write!(
-                    f,
-                    "{option:?} is said twice, or hard and soft are both there"
-                )
+            NoConsistency::Empty => {
+                f.write_str("an option is empty: write options with one comma between two of them")
             }
+            NoConsistency::Twice { option } => write!(f, "{option} is said twice"),
+            NoConsistency::HardAndSoft => f.write_str("hard and soft are both there: choose one"),
+            NoConsistency::PresetNotFirst { preset } => write!(
+                f,
+                "{preset} is a preset: there may be one, and it comes first",
+            ),
             NoConsistency::BadValue {
                 option,
                 value,
                 allowed,
-            } => write!(
-                f,
-                "{value:?} is no {option} of a consistency; it may be {allowed}"
-            ),
+            } => write!(f, "{option}={value} is not one of: {allowed}"),
             NoConsistency::BoundedWithoutBound => {
                 f.write_str("bounded has no bound: add time= or mods=, as bounded,time=100ms,hard")
             }

@@ -472,13 +472,20 @@ impl FromStr for Consistency {
                 .trim()
                 .to_string()
         };
+        if items().any(str::is_empty) {
+            return Err(NoConsistency::Empty);
+        }
         for (at, item) in options().enumerate() {
-            let group = |item: &str| match name(item).as_str() {
-                "soft" => "hard".to_string(),
-                other => other.to_string(),
-            };
-            if options().take(at).any(|other| group(other) == group(item)) {
+            let other = |word: &str| options().take(at).any(|item| name(item) == word);
+            if Self::preset(item).is_some() {
+                let preset = item.to_string();
+                return Err(NoConsistency::PresetNotFirst { preset });
+            }
+            if other(&name(item)) {
                 return Err(NoConsistency::Twice { option: name(item) });
+            }
+            if (item == "hard" && other("soft")) || (item == "soft" && other("hard")) {
+                return Err(NoConsistency::HardAndSoft);
             }
         }
         let mut read = preset.unwrap_or(Consistency::PLAIN);
@@ -548,7 +555,7 @@ impl fmt::Display for Consistency {
 const BOUNDED: &str = "bounded";
 const NONE: &str = "none";
 const TIMES: &str = "a whole number with us, ms, s, min or h, as 100ms; or none";
-const COUNTS: &str = "a whole number of updates; or none";
+const COUNTS: &str = "a whole number of updates, or none";
 const FAILURES: &str = "pessimistic, optimistic, or optimistic:TIME, as optimistic:50ms";
 
 #[cfg(test)]

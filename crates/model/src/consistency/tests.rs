@@ -161,12 +161,12 @@ fn each_contradiction_is_refused_with_its_reason() {
 #[test]
 fn what_is_no_option_is_refused_with_what_may_stand_there() {
     let cases = [
-        ("", "is no preset and no option"),
+        ("", "an option is empty"),
         ("sometimes", "\"sometimes\" is no preset"),
-        ("eventual,", "is no preset and no option"),
+        ("eventual,", "an option is empty"),
         ("hard=yes", "is no preset and no option"),
         ("mode", "is no preset and no option"),
-        ("mode=x", "it may be rd, wr, rdlk, wrlk"),
+        ("mode=x", "mode=x is not one of: rd, wr, rdlk, wrlk"),
         ("mode=wr,time=10", "a whole number with us, ms, s, min or h"),
         ("mods=-1", "a whole number of updates"),
         ("mods=4294967296", "a whole number of updates"),
@@ -174,9 +174,10 @@ fn what_is_no_option_is_refused_with_what_may_stand_there() {
         ("visibility=never", "session, access, manual"),
         ("isolation=", "session, access, manual"),
         ("failures=optimistic50ms", "optimistic:TIME"),
-        ("time=1s,time=2s", "\"time\" is said twice"),
-        ("hard,soft", "said twice"),
-        ("eventual,stream", "\"stream\" is no preset and no option"),
+        ("time=1s,time=2s", "time is said twice"),
+        ("hard,soft", "choose one"),
+        ("eventual,stream", "stream is a preset: there may be one"),
+        ("hard,strict", "it comes first"),
     ];
     for (text, reason) in cases {
         let refused = read(text).unwrap_err();

@@ -1,9 +1,10 @@
 //! `thorp ca init`: makes an authority, or moves one.
 
 use crate::commands::home::IDENTITY_DIR;
-use crate::commands::node::{pasted, refused, shown};
+use crate::commands::node::{refused, shown};
 use crate::commands::{say, say_json};
 use crate::failure::Failure;
+use crate::text::pasted;
 use clap::Args;
 use std::path::{Path, PathBuf};
 use thorp_net::{CertificateAuthority, Grant, HomeIdOf, Identity, IdentityError, NodeRole};

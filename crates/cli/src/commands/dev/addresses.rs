@@ -1,5 +1,6 @@
 //! The addresses that a village had, so that it has them again.
 
+use crate::commands::dev_village::PORTS_FILE;
 use crate::failure::Failure;
 use std::fmt;
 use std::fs;
@@ -24,7 +25,7 @@ pub(super) struct Place(u16);
 impl Addresses {
     /// What is not in the file, or not a port, is any port: nothing else depends on it.
     pub(super) fn load(dir: &Path) -> Self {
-        let text = fs::read_to_string(dir.join(FILE)).unwrap_or_default();
+        let text = fs::read_to_string(dir.join(PORTS_FILE)).unwrap_or_default();
         let mut ports = text.lines().map(|line| line.trim().parse().unwrap_or(0));
         let mut next = || Place(ports.next().unwrap_or(0));
         Addresses {
@@ -56,7 +57,7 @@ impl Addresses {
             self.status_of_site,
         ];
         let ports = all.map(|place| format!("{}\n", place.0));
-        let path = dir.join(FILE);
+        let path = dir.join(PORTS_FILE);
         fs::write(&path, ports.concat()).map_err(|error| Failure::file(&path, &error))
     }
 }
@@ -100,9 +101,6 @@ impl fmt::Display for Place {
     }
 }
 
-/// In the village's directory.
-const FILE: &str = "dev-ports";
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,7 +142,7 @@ mod tests {
         all.save(dir.path()).unwrap();
         assert_eq!(loaded(), [1, 2, 3, 4, 5]);
         // An earlier build wrote three.
-        fs::write(dir.path().join(FILE), "x\n99999\n7").unwrap();
+        fs::write(dir.path().join(PORTS_FILE), "x\n99999\n7").unwrap();
         assert_eq!(loaded(), [0, 0, 7, 0, 0]);
     }
 }

@@ -3,8 +3,8 @@
 use super::Running;
 use super::temporary::remove_left_over;
 use crate::commands::context::make_current;
-use crate::commands::node::pasted;
 use crate::failure::{Code, Failure};
+use crate::text::pasted;
 use std::fs;
 use std::path::{Path, PathBuf};
 use thorp_client::{Context, Contexts, Identity};

@@ -1,10 +1,10 @@
 //! What `thorp dev` says once its village runs.
 
 use super::{Options, Running, SITE};
-use crate::commands::node::pasted;
 use crate::commands::{context, say, say_json};
 use crate::failure::Failure;
 use crate::text::absolute;
+use crate::text::pasted;
 use std::path::Path;
 
 /// A village that runs, and how commands get there.

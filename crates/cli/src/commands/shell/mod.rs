@@ -239,12 +239,12 @@ fn usage(what: String, todo: &str) -> Failure {
 }
 
 const HELP: &str = "\
-Runs the other commands, one a line, all in the village that was the right one when the shell began. `cd` says where
-relative names begin, `pwd` prints that, `help` lists the commands, and `exit` or Ctrl-D ends the shell. After
-`cd thorp://dev/notes`, `ls` lists what begins so, `#1.0.1` is an object there, `.` the segment itself, `x` is
+Runs the other commands, one a line, all in the village that was the right one when the shell began. `cd` says where \
+relative names begin, `pwd` prints that, `help` lists the commands, and `exit` or Ctrl-D ends the shell. After \
+`cd thorp://dev/notes`, `ls` lists what begins so, `#1.0.1` is an object there, `.` the segment itself, `x` is \
 thorp://dev/notes/x, and `/x` is thorp://dev/x. Of names that come last, that of the segment itself may be left out.
 
-A line is split into words as a shell does it. Pipes and variables there are none. From a file or a pipe, the shell
+A line is split into words as a shell does it. Pipes and variables there are none. From a file or a pipe, the shell \
 prints no prompt. It ends at the first command that fails, with its exit code.
 
 Examples:
