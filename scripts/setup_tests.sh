@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# What `make test` needs beside Rust: strace, for the trace of system calls. Installs it where that is possible; the test
-# that needs it says so itself where it is not.
+# What `make test` needs beside Rust: strace, for the trace of system calls; zsh and fish, for their completions. Installs
+# what is missing, where that is possible. Each test that needs one of them says so itself where it is not there.
 set -euo pipefail
-if ! command -v strace >/dev/null 2>&1; then
-  if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
-    echo "installing strace" >&2
-    apt-get update -qq >/dev/null && apt-get install -y -qq strace >/dev/null ||
-      echo "strace could not be installed: the trace of system calls will not be taken" >&2
-  else
-    echo "strace is missing: the trace of system calls will not be taken" >&2
-  fi
+missing=()
+for program in strace zsh fish; do
+  command -v "$program" >/dev/null 2>&1 || missing+=("$program")
+done
+[ "${#missing[@]}" = 0 ] && exit 0
+if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+  echo "installing ${missing[*]}" >&2
+  apt-get update -qq >/dev/null && apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null && exit 0
 fi
+echo "missing: ${missing[*]}. The tests that need them skip" >&2

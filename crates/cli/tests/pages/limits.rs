@@ -61,7 +61,7 @@ fn of_data() -> Rows {
             bytes(model::COMMIT_BYTES_MAX),
         ),
         (
-            "procedures of a transaction; each counts as 4 KiB of the line above",
+            "procedures of a transaction; each counts as 32 KiB of the line above",
             count(model::COMMIT_BYTES_MAX / model::PROCEDURE_CHARGE_BYTES),
         ),
         (
