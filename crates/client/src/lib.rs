@@ -97,6 +97,8 @@
 //! | [`Transaction::scan_async`], [`scan_references_async`](Transaction::scan_references_async) | the same; the closure has seen some of the objects |
 //! | [`Transaction::create_async`], [`create_near_async`](Transaction::create_near_async), [`create_typed_async`](Transaction::create_typed_async), [`create_typed_near_async`](Transaction::create_typed_near_async), [`patch_async`](Transaction::patch_async), [`set_root_async`](Transaction::set_root_async), [`set_rights_async`](Transaction::set_rights_async) | the transaction goes on without that change |
 //! | [`Segment::watch_async`] | the watch ends |
+//! | [`Visit::open_async`], [`read_async`](Visit::read_async), [`refresh_async`](Visit::refresh_async) | the visit goes on with the view that it had |
+//! | [`Visit::publish_async`], [`close_async`](Visit::close_async) | the updates of a home happen if they were sent, and else not. The visit does not have them any more; those of other homes it keeps |
 //! | [`Watch::next_async`] | nothing is missed: the next call gives the changes, or that some were [lost](Changed::lost) |
 //! | of [`TreeMap`](collections::TreeMap): `get_async`, `contains_async`, `first_async`, `last_async`, `range_async`, `scan_async`, `scan_down_async`, `len_async`, `is_empty_async` | nothing: they only read |
 //! | of [`TreeMap`](collections::TreeMap): `create_async`, `insert_async`, `remove_async` | the map is as before. The transaction may hold new objects to which nothing refers |

@@ -230,11 +230,12 @@ impl Visit {
             ));
         }
         for home in self.own.homes() {
-            let own = &self.own;
-            let redo = async |tx: &mut Transaction| own.redo(home, tx);
+            // They are not here while they are on their way: a future that is dropped leaves none to be sent again.
+            let leaving = self.own.take(home);
+            let redo = async |tx: &mut Transaction| leaving.redo(tx);
             let published = self.member.transact_with_async(self.session, redo).await;
-            if may_have_happened(&published) {
-                self.own.left(home);
+            if !may_have_happened(&published) {
+                self.own.put_back(leaving);
             }
             published?;
         }

@@ -50,19 +50,28 @@ impl Own {
         homes
     }
 
-    /// Does what is to be done at one home.
-    pub(super) fn redo(&self, home: HomeId, tx: &mut Transaction) -> Result<()> {
-        let here = self.0.iter().filter(|(at, _)| at.home == home);
-        here.into_iter().try_for_each(|(at, update)| match update {
+    /// Does all of them.
+    pub(super) fn redo(&self, tx: &mut Transaction) -> Result<()> {
+        self.0.iter().try_for_each(|(at, update)| match update {
             Update::Put(bytes) => tx.write(at, bytes.clone()),
             Update::Run(procedure) => tx.apply(at, procedure.clone()),
             Update::Delete => tx.delete(at),
         })
     }
 
-    /// A home has them.
-    pub(super) fn left(&mut self, home: HomeId) {
-        self.0.retain(|(at, _)| at.home != home);
+    /// Those of one home, which are on their way now.
+    pub(super) fn take(&mut self, home: HomeId) -> Own {
+        let (here, others) = std::mem::take(&mut self.0)
+            .into_iter()
+            .partition(|(at, _)| at.home == home);
+        self.0 = others;
+        Own(here)
+    }
+
+    /// They have not left, and come before what was added since.
+    pub(super) fn put_back(&mut self, mut others: Own) {
+        others.0.append(&mut self.0);
+        *self = others;
     }
 }
 
@@ -101,8 +110,13 @@ mod tests {
         assert_eq!(seen(&own).unwrap_err().kind(), ErrorKind::Invalid);
         own.add(&x, Update::Delete);
         assert_eq!(seen(&own).unwrap_err().kind(), ErrorKind::Gone);
-        own.left(HomeId(1));
+        let leaving = own.take(HomeId(1));
         assert_eq!(seen(&own).unwrap(), b"a");
         assert_eq!(own.homes(), [HomeId(2)]);
+        own.add(&x, append("later"));
+        own.put_back(leaving);
+        // They come first, and what was added since comes last.
+        assert_eq!(own.homes(), [HomeId(1), HomeId(2)]);
+        assert_eq!(seen(&own).unwrap_err().kind(), ErrorKind::Gone);
     }
 }
