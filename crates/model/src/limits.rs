@@ -53,7 +53,7 @@ pub const COMMIT_EFFECT_BYTES_MAX: usize = 2 * COMMIT_BYTES_MAX;
 pub const PROCEDURES_OF_OBJECT_MAX: usize = 64;
 
 /// What each procedure of a commit is charged beside its bytes: the home takes a whole object apart for it, and puts it together
-/// again. A set of 8 KiB costs it half a millisecond. So one commit holds it up for a fifth of a second at most.
+/// again. A set of 8 KiB costs it up to a millisecond. So one commit holds it up for 0.4 s at most.
 pub const PROCEDURE_CHARGE_BYTES: usize = 32 << 10;
 
 /// Pages of which one commit may change objects: the home keeps an image of each
