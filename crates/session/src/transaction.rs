@@ -120,11 +120,12 @@ impl<R> Transaction<R> {
         }
     }
 
-    /// It only reads, and all of these homes as of now (rule C12). Before it reads anything.
-    pub fn stand_at(&mut self, cache: &Cache, homes: impl IntoIterator<Item = HomeId>) {
-        for home in homes {
-            self.reads.stand_at(cache, home);
-        }
+    /// It only reads, and all of these homes as of now (rule C12). Before it reads anything. False: of one of them nothing is
+    /// cached, so it does not stand there.
+    #[must_use]
+    pub fn stand_at(&mut self, cache: &Cache, homes: impl IntoIterator<Item = HomeId>) -> bool {
+        let mut homes = homes.into_iter();
+        homes.all(|home| self.reads.stand_at(cache, home))
     }
 
     /// Reads a slot, and records that; also that there is no object (rule 4). After a miss nothing is recorded.

@@ -314,8 +314,8 @@ impl Member {
     /// clone.
     ///
     /// If a transaction over several homes has just ended, or one with a large value was given up, leaving takes one more
-    /// round trip, until the homes know. That is [`JoinConfig::leave_timeout`] at most. A process that ends without leaving leaves this to the homes,
-    /// which ask each other.
+    /// round trip, until the homes know. That is [`JoinConfig::leave_timeout`] at most. A process that ends without leaving
+    /// leaves this to the homes, which ask each other.
     pub fn close(&self) {
         self.runtime.stop();
     }

@@ -103,10 +103,11 @@ impl Transaction {
         }
     }
 
-    /// It reads all of these homes as of now.
-    pub(crate) fn stand_at(&mut self, homes: &BTreeSet<HomeId>) {
+    /// It reads all of these homes as of now. False: one of them was never heard of.
+    #[must_use]
+    pub(crate) fn stand_at(&mut self, homes: &BTreeSet<HomeId>) -> bool {
         self.inner
-            .stand_at(&self.shared.cache, homes.iter().copied());
+            .stand_at(&self.shared.cache, homes.iter().copied())
     }
 
     /// Gives up: nothing has happened. Dropping does the same.

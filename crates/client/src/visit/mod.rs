@@ -53,8 +53,8 @@ pub struct Visit {
 }
 
 impl Visit {
-    /// Opens a visit on segments, with a consistency that the program chooses. Objects of other segments the visit neither reads nor
-    /// updates.
+    /// Opens a visit on segments, with a consistency that the program chooses. Objects of other segments the visit neither
+    /// reads nor updates.
     ///
     /// # Errors
     ///
@@ -111,8 +111,8 @@ impl Visit {
         self.consistency
     }
 
-    /// The names of the homes that did not answer when the view moved last, with `failures=optimistic`: what was read may be older than
-    /// the bound allows (rule C10).
+    /// The names of the homes that did not answer when the view moved last, with `failures=optimistic`. What was read of them
+    /// may be older than the bound allows (rule C10).
     pub fn left_out(&self) -> Vec<String> {
         let homes = &self.member.shared().homes;
         let names = self.left_out.iter().filter_map(|home| homes.name(*home));
@@ -184,8 +184,8 @@ impl Visit {
         block_on(self.update(reference, Update::Delete))
     }
 
-    /// Moves the view to what is there now, within the bounds. Only with `isolation=manual`: the view of others moves by itself, or
-    /// not at all.
+    /// Moves the view to what is there now, within the bounds. Only with `isolation=manual`: other views move by themselves,
+    /// or not at all.
     ///
     /// # Errors
     ///
@@ -209,7 +209,7 @@ impl Visit {
     }
 
     /// Gives out the updates so far: one commit for each home. Those of a home that does not take them stay, and the next
-    /// publication tries them again.
+    /// publication tries them again. If a home refuses them for good (`Invalid`, `NoRight`), drop the visit and open another.
     ///
     /// # Errors
     ///
@@ -301,7 +301,11 @@ impl Visit {
                 self.pull(*home).await?;
             }
             let mut view = self.member.begin(self.session);
-            view.stand_at(&homes);
+            if !view.stand_at(&homes) {
+                return Err(Error::unreachable(
+                    "a home of the visit was not heard of yet",
+                ));
+            }
             self.view = Some(view);
             // Another stream may be behind the answer.
             if self.streams(&homes) == streams {
