@@ -194,7 +194,10 @@ struct Terminal {
 impl Terminal {
     /// None: the machine has no `script` of util-linux.
     fn start(user: &User, flags: &str) -> Option<Self> {
-        let mut command = user.shell(&format!("exec script -qec 'thorp shell {flags}' /dev/null"));
+        // `script` runs this in $SHELL. A dash that waited for its child would end with 130 after a Ctrl-C.
+        let line = format!("exec script -qec 'exec thorp shell {flags}' /dev/null");
+        let mut command = user.shell(&line);
+        command.env("SHELL", "/bin/sh");
         if !Command::new("script")
             .arg("--version")
             .output()
