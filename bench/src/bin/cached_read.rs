@@ -118,6 +118,7 @@ fn install(cache: &Cache, page: u32) -> usize {
         watermark: Stamp::default(),
         heard: Millis(1),
         missed: None,
+        tentative: Default::default(),
         history: 0,
     });
     bytes

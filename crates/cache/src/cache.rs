@@ -8,12 +8,14 @@ use crate::limits::{
 use crate::mark::Mark;
 use crate::old::OldQueue;
 use crate::table::Table;
+use crate::tentative::{Overlay, Tentative};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thorp_model::planted::Bug;
 use thorp_model::{
-    HomeId, Image, Millis, PageId, Place, Position, Publish, SlotSet, Stamp, planted,
+    HomeId, Image, Millis, PageId, Place, Position, Publish, SegmentId, SlotSet, Stamp,
+    TentativeChange, planted,
 };
 use thorp_policy::{Candidate, Clock};
 
@@ -27,6 +29,7 @@ pub struct Cache {
     /// Of the bytes, those of old images.
     old_bytes: AtomicUsize,
     totals: TotalsCells,
+    tentative: Tentative,
     /// Never taken by a reader.
     writer: Mutex<Writer>,
 }
@@ -109,6 +112,7 @@ impl Cache {
             pages: AtomicUsize::new(0),
             old_bytes: AtomicUsize::new(0),
             totals: TotalsCells::default(),
+            tentative: Tentative::default(),
             writer: Mutex::default(),
         }
     }
@@ -118,6 +122,12 @@ impl Cache {
     pub fn publish(&self, publish: &Publish) {
         let mut writer = self.writer();
         let Writer { clock, homes } = &mut *writer;
+        // Nobody reads an update twice, or misses it: it leaves the view together with what the images show of it.
+        let changes = publish.tentative != TentativeChange::default();
+        let changing = changes.then(|| self.tentative.begin());
+        if let Some(changing) = &changing {
+            changing.take(publish.home, &publish.tentative);
+        }
         match (self.home(publish.home), homes.get_mut(&publish.home)) {
             (Some(home), Some(Written { mark, old })) if publish.history != home.history => {
                 let gaps = mark.gaps + 1;
@@ -136,6 +146,22 @@ impl Cache {
                 homes.insert(publish.home, Written { mark, old });
             }
         }
+    }
+
+    /// The version of the tentative view, unless it changes just now: the caller looks again then. Whoever finds the same one
+    /// before and after reading an image has read one moment (rule C6).
+    pub fn tentative_version(&self) -> Option<u64> {
+        self.tentative.version()
+    }
+
+    /// The updates in some segments that their homes have not executed, as of now (rule C6).
+    pub fn updates_of(&self, segments: &[(HomeId, SegmentId)]) -> Overlay {
+        self.tentative.of(segments)
+    }
+
+    /// How many updates are shown that their homes have not executed.
+    pub fn tentative(&self) -> usize {
+        self.tentative.len()
     }
 
     /// Pages whose eviction would free so many bytes: the clock's hand gives a page that was read a second chance. Pages

@@ -48,6 +48,10 @@
 //! that changed meanwhile is *missed*, which is a change of all that anybody read there, at no known position, so the last
 //! mark before it is the old stream's end; and whoever watches is told that something is lost.
 //!
+//! Beside all that lies the *tentative view* (rule C6): updates that their homes have not executed. Only sessions that ask
+//! for it look there. A publication that takes an update out of the view puts its effect into the images at the same moment:
+//! a reader finds the same version of the view before and after it has read an image, or reads again.
+//!
 //! Transactions over several homes see each home at a cut of its own; that
 //! these fit together is settled at commit (rules 5 and 10).
 
@@ -63,6 +67,7 @@ mod read_set;
 mod ring;
 mod sync;
 mod table;
+mod tentative;
 mod watch;
 
 #[cfg(all(test, feature = "loom"))]
@@ -71,4 +76,5 @@ mod loom_tests;
 pub use cache::{Cache, Chosen, Standing, Totals};
 pub use error::{Doomed, ReadError};
 pub use read_set::{ReadSet, SlotRead};
+pub use tentative::{Object, Overlay};
 pub use watch::{Changes, Cursor};

@@ -51,6 +51,7 @@ fn at(position: u64) -> Publish {
         watermark: Stamp::default(),
         heard: Millis(position),
         missed: None,
+        tentative: Default::default(),
         history: 0,
     }
 }

@@ -42,6 +42,7 @@ pub struct JoinConfig {
     pub(crate) fetch_ahead: usize,
     pub(crate) congestion: Congestion,
     pub(crate) record_trace: Option<PathBuf>,
+    pub(crate) log: Option<PathBuf>,
     pub(crate) session: Session,
 }
 
@@ -102,6 +103,7 @@ impl JoinConfig {
             fetch_ahead: FETCH_AHEAD_PAGES,
             congestion: Congestion::default(),
             record_trace: None,
+            log: None,
             session: Session::default(),
         }
     }
@@ -208,6 +210,14 @@ impl JoinConfig {
     /// counts the lines that could not be written.
     pub fn record_trace(mut self, file: impl Into<PathBuf>) -> Self {
         self.record_trace = Some(file.into());
+        self
+    }
+
+    /// Keeps updates in a directory until their homes have them (rule C6), so that the program can write while a home is away:
+    /// by a [`Visit`](crate::Visit) with `failures=optimistic`. The directory is made if it is not there. It belongs to one
+    /// name, and to one process at a time; what an earlier process left there, this one sends.
+    pub fn log(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.log = Some(dir.into());
         self
     }
 

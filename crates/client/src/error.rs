@@ -111,7 +111,7 @@ impl Error {
     }
 
     /// The same, of a store that lacks something.
-    fn lacking(mut self, lack: Lack) -> Self {
+    pub(crate) fn lacking(mut self, lack: Lack) -> Self {
         self.0.lack = Some(lack);
         self
     }
@@ -316,6 +316,7 @@ impl From<CallError> for Error {
                 }
             }
             CallError::Full(_) | CallError::Share(_) => ErrorKind::Full,
+            CallError::Awaits { .. } => ErrorKind::HomeUnreachable,
             CallError::NoRight { .. } => ErrorKind::NoRight,
         };
         let this = Self::new(kind, error.to_string());
@@ -338,9 +339,10 @@ impl From<Refusal> for Error {
             Refusal::Busy { retry_after_ms } => ErrorKind::Busy {
                 retry_after: Duration::from_millis(u64::from(*retry_after_ms)),
             },
-            Refusal::NotDelegated(_) => ErrorKind::Busy {
+            Refusal::NotDelegated(_) | Refusal::NotYet { .. } => ErrorKind::Busy {
                 retry_after: BUSY_RETRY,
             },
+            Refusal::OtherLog => ErrorKind::Invalid,
             Refusal::Full(_) | Refusal::Share(_) => ErrorKind::Full,
             Refusal::Forgotten | Refusal::Lost => ErrorKind::OutcomeLost,
             Refusal::WentBack => ErrorKind::HomeWentBack,
@@ -409,6 +411,8 @@ pub enum JoinError {
     },
     /// A limit of the configuration that cannot be right.
     Limit(String),
+    /// The log cannot be used.
+    Log(thorp_store::LogError),
     /// Where to join, or as whom: a [`Context`](crate::Context) that is not as it should be, or the lack of any.
     Context(crate::ContextError),
     /// The system refused a thread or a timer.
@@ -421,6 +425,7 @@ impl fmt::Display for JoinError {
             JoinError::Address(words) | JoinError::Limit(words) => write!(f, "{words}"),
             JoinError::Identity(error) => write!(f, "{error}"),
             JoinError::Context(error) => write!(f, "{error}"),
+            JoinError::Log(error) => write!(f, "{error}"),
             JoinError::NoMember(found) => write!(
                 f,
                 "the identity that was given is that of {found}, and a program needs a member's: `thorp invite NAME --out \
@@ -486,6 +491,7 @@ impl std::error::Error for JoinError {
         match self {
             JoinError::Identity(error) => Some(error),
             JoinError::Context(error) => Some(error),
+            JoinError::Log(error) => Some(error),
             JoinError::System(error) | JoinError::Trace { error, .. } => Some(error),
             JoinError::Listen { error, .. } => Some(error),
             JoinError::Address(_)

@@ -47,6 +47,7 @@ mod share;
 mod slots;
 pub mod snapshot;
 mod storage;
+mod update;
 
 pub use audience::Audience;
 pub use audit::{
@@ -93,3 +94,6 @@ pub use rights::{
 };
 pub use share::Share;
 pub use storage::{Batch, Engine, Mark, Op, Purpose, Reader, Scan, StorageError, Table};
+pub use update::{
+    LogHead, LogId, LogState, TentativeChange, Update, UpdateId, believed_ms, believed_until,
+};

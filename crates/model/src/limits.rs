@@ -516,3 +516,57 @@ pub const CONSISTENCY_MODS_MAX: u32 = 1_000_000;
 
 /// The longest round trip that a session may name as its cutoff.
 pub const CONSISTENCY_CUTOFF_MAX: Duration = Duration::from_mins(1);
+
+/// Updates that the log of a member keeps, of all homes. A log that is full refuses, and loses nothing (rule C6).
+pub const LOG_UPDATES_MAX: usize = 65_536;
+
+/// Bytes of them.
+pub const LOG_BYTES_MAX: usize = 256 << 20;
+
+/// Updates of one log that it has on their way to a home: half of what a member may have there, so that its commits go on.
+pub const UPDATES_IN_FLIGHT_MAX: usize = COMMITS_IN_FLIGHT_MAX / 2;
+
+/// Bytes of updates of others that a member shows. What is more, it shows when it is saved.
+pub const TENTATIVE_BYTES_MAX: usize = 16 << 20;
+
+/// Segments of all homes that a member follows (rule C6).
+pub const FOLLOWED_SEGMENTS_MAX: usize = 256;
+
+/// Logs of one segment that a follower knows the state of. It shows no updates of more.
+pub const FOLLOWED_LOGS_MAX: usize = 1024;
+
+/// Logs and segments of one name of which a home knows the last number (rule C7). No silence makes it forget one.
+pub const LOGS_OF_NAME_MAX: usize = 16_384;
+
+/// Logs and segments of all names of which a home knows the last number.
+pub const LOGS_MAX: usize = 131_072;
+
+/// Refusals of one log in one segment that a home keeps until the log knows of them. Then it takes no more updates of it.
+pub const REFUSED_UPDATES_MAX: usize = 256;
+
+/// Segments in one request for a lease (rule C4).
+pub const LEASED_SEGMENTS_MAX: usize = 64;
+
+/// Leases that one child may hold of one home, for all below it.
+pub const LEASES_PER_CHILD_MAX: usize = 4096;
+
+/// Segments in one pull (rule C3).
+pub const PULL_SEGMENTS_MAX: usize = 16;
+
+/// Logs that one answer to a pull names. Who has more lets the pull wait until its lease ends.
+pub const PULL_HEADS_MAX: usize = 4096;
+
+/// Pulls of one name that a home has under way.
+pub const PULLS_PER_NAME_MAX: usize = 64;
+
+/// Pulls of all names.
+pub const PULLS_MAX: usize = 1024;
+
+/// How long a lease lasts, if the home is not told otherwise (rule C4).
+pub const LEASE_MS: u32 = 60_000;
+
+/// The shortest lease that a home may be configured for.
+pub const LEASE_MS_MIN: u32 = 1_000;
+
+/// The longest.
+pub const LEASE_MS_MAX: u32 = 3_600_000;

@@ -250,4 +250,26 @@ notes! {
     StagedTooLate,
     /// Rule R9: an operator opened a closed home. Its next life begins.
     Confirmed,
+    /// Rule C6: a log has made an update durable.
+    UpdateKept,
+    /// Rule C6: a member shows an update of another log.
+    UpdateShown,
+    /// Rule C7: an update of another log is not shown, because it may be saved already.
+    UpdateNotShown,
+    /// Rule C7: a home executed an update.
+    UpdateSaved,
+    /// Rule C7: an update came again that its home has executed or refused.
+    UpdateKnown,
+    /// Rule C7: an update came before an earlier one of its log.
+    UpdateNotYet,
+    /// Rule C7: a home refused an update, and has taken its number.
+    UpdateRefused,
+    /// Rule C4: a node granted a lease, or gave it more time.
+    LeaseGranted,
+    /// Rule C4: a lease ended while a pull waited for its holder.
+    LeaseEnded,
+    /// Rule C3: a home answered a pull.
+    PullAnswered,
+    /// Rule C3: a pull went to a node that may have written.
+    PullPassed,
 }

@@ -1,6 +1,8 @@
 //! What a member changes in its page cache.
 
-use crate::{CommitId, HomeId, Image, Millis, PageId, Position, SlotSet, Stamp};
+use crate::{
+    CommitId, HomeId, Image, Millis, PageId, Position, SlotSet, Stamp, TentativeChange,
+};
 use alloc::vec::Vec;
 
 /// One change of a member's page cache. The cache takes it in this order:
@@ -31,6 +33,8 @@ pub struct Publish {
     /// How often the home has gone back in time, and all that the cache had of it was void. With another number than
     /// before the cache begins anew, and whoever has read there is doomed (rule R9).
     pub history: u64,
+    /// Updates that are shown, or no more, together with all of this (rule C6).
+    pub tentative: TentativeChange,
 }
 
 /// Own values that are shown before they are delivered: the vcache of rule 3.

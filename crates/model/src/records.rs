@@ -3,8 +3,9 @@
 
 use crate::{
     Blob, CommitId, CommitRequest, DelegationNo, HomeId, Image, Incarnation, MemberId, NameId, Op,
-    Outcome, Overflow, PageChange, PageId, PageNo, PageWrites, Part, Participant, Position, Reader,
-    Receipt, Registration, SegmentId, SlotSet, Stamp, StorageError, Table,
+    LogId, Outcome, Overflow, PageChange, PageId, PageNo, PageWrites, Part, Participant, Position,
+    Reader, Receipt, Refusal, Registration, SegmentId, SlotSet, Stamp, StorageError, Table, Update,
+    UpdateId,
 };
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -13,8 +14,8 @@ use serde::{Deserialize, Serialize};
 
 /// The version of these records. A home refuses to open later ones; version 1
 /// had nothing set aside, version 2 had no rights lists, version 3 had no delegations, version 4 had no shares of names,
-/// version 5 had no system pages, version 6 had no refusals of procedures.
-pub const FORMAT_VERSION: u32 = 7;
+/// version 5 had no system pages, version 6 had no refusals of procedures, version 7 had no logs.
+pub const FORMAT_VERSION: u32 = 8;
 
 /// Whether this program can go on from records of a version.
 pub fn is_known_format(format: u32) -> bool {
@@ -151,6 +152,31 @@ pub struct MadeRecord {
     pub last: SegmentId,
     /// How many, in that incarnation.
     pub count: u32,
+}
+
+/// Where a log is in a segment: `meta/saved/LOG/SEGMENT` (rule C7).
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct SavedRecord {
+    /// The number of the last update that was executed or refused.
+    pub last: u64,
+    /// Of these the ones that were refused, ascending, until the log has confirmed that it knows.
+    pub refused: Vec<(u64, Refusal)>,
+}
+
+/// A home has granted a lease in a segment: `meta/lease/SEGMENT` (rule C4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct LeaseRecord {
+    /// The longest that one of them lasts.
+    pub lease_ms: u32,
+}
+
+/// An update in a log: `meta/update/HOME/LOG/SEGMENT/NUMBER` of the log's own directory (rule C6).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct UpdateRecord {
+    /// The update.
+    pub update: Update,
+    /// Why its home has refused it: it is on the list of rejected updates. None: the home has not said.
+    pub rejected: Option<Refusal>,
 }
 
 /// Where the audit of a home is: `meta/audit` (rule R8).
@@ -309,6 +335,8 @@ pub struct QuarantineRecord {
 
 /// `meta/home`.
 pub const HOME_KEY: &[u8] = b"home";
+/// `meta/log`: whose log a directory is. A home has none.
+pub const LOG_OWNER_KEY: &[u8] = b"log";
 /// The key of the audit's mark.
 pub const AUDIT_KEY: &[u8] = b"audit";
 /// The key of the mark of openings.
@@ -334,6 +362,56 @@ const VOTE_PREFIX: &[u8] = b"vote/";
 const JOINT_PREFIX: &[u8] = b"joint/";
 const BELOW_PREFIX: &[u8] = b"below/";
 const RECEIPT_PREFIX: &[u8] = b"receipt/";
+const SAVED_PREFIX: &[u8] = b"saved/";
+const LEASE_PREFIX: &[u8] = b"lease/";
+const UPDATE_PREFIX: &[u8] = b"update/";
+
+/// The key of where a log is in a segment.
+pub fn saved_key(log: LogId, segment: SegmentId) -> Vec<u8> {
+    let (log, segment) = (log.0.0.to_be_bytes(), segment.0.to_be_bytes());
+    [SAVED_PREFIX, &log[..], &segment[..]].concat()
+}
+
+/// The range of all such keys.
+pub fn saved_range() -> (Vec<u8>, Vec<u8>) {
+    (SAVED_PREFIX.to_vec(), b"saved0".to_vec())
+}
+
+/// The log and the segment of such a key.
+pub fn saved_of(key: &[u8]) -> Option<(LogId, SegmentId)> {
+    let (log, segment) = key.strip_prefix(SAVED_PREFIX)?.split_at_checked(16)?;
+    let log = u128::from_be_bytes(log.try_into().ok()?);
+    let segment = u32::from_be_bytes(segment.try_into().ok()?);
+    Some((LogId(MemberId(log)), SegmentId(segment)))
+}
+
+/// The key of the longest lease in a segment.
+pub fn lease_key(segment: SegmentId) -> Vec<u8> {
+    [LEASE_PREFIX, &segment.0.to_be_bytes()].concat()
+}
+
+/// The range of all such keys.
+pub fn lease_range() -> (Vec<u8>, Vec<u8>) {
+    (LEASE_PREFIX.to_vec(), b"lease0".to_vec())
+}
+
+/// The segment of such a key.
+pub fn lease_of(key: &[u8]) -> Option<SegmentId> {
+    let id = key.strip_prefix(LEASE_PREFIX)?;
+    Some(SegmentId(u32::from_be_bytes(id.try_into().ok()?)))
+}
+
+/// The key of an update in a log.
+pub fn update_key(home: HomeId, id: UpdateId) -> Vec<u8> {
+    let (home, log) = (home.0.to_be_bytes(), id.log.0.0.to_be_bytes());
+    let (segment, number) = (id.segment.0.to_be_bytes(), id.number.to_be_bytes());
+    [UPDATE_PREFIX, &home[..], &log[..], &segment[..], &number[..]].concat()
+}
+
+/// The range of all updates of a log.
+pub fn update_range() -> (Vec<u8>, Vec<u8>) {
+    (UPDATE_PREFIX.to_vec(), b"update0".to_vec())
+}
 
 /// The key of a segment's record.
 pub fn segment_key(segment: SegmentId) -> Vec<u8> {

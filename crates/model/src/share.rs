@@ -16,6 +16,8 @@ pub enum Share {
     Space,
     /// What the home tells sites about the readers of segments.
     Readers,
+    /// Logs of which the home knows how far they are (rule C7).
+    Logs,
 }
 
 impl fmt::Display for Share {
@@ -41,6 +43,10 @@ impl fmt::Display for Share {
                 "the maker of this segment has its share of what the home tells about readers: name a group or \
                  @members, or restrict fewer of its segments"
             }
+            Share::Logs => {
+                "this name has begun as many logs as the home remembers of one name: write by sessions that need no \
+                 log, with failures=pessimistic"
+            }
         })
     }
 }
@@ -58,6 +64,7 @@ mod tests {
             (Share::PageNumbers, "a new segment"),
             (Share::Space, "`store_percent_max`"),
             (Share::Readers, "a group"),
+            (Share::Logs, "failures=pessimistic"),
         ];
         for (share, words) in all {
             assert!(share.to_string().contains(words), "{share}");

@@ -125,5 +125,8 @@ pub use home::{
     ClockDrift, Doubts, Home, HomeAction, HomeCommand, HomeConfig, HomeHistory, LoadResult,
     NameLimits, OtherHistory, Reopen,
 };
-pub use member::{Member, MemberAction, MemberCommand, MemberConfig, Request, Response, Source};
+pub use member::{
+    Member, MemberAction, MemberCommand, MemberConfig, NotKept, Request, Response, Source,
+    UpdateInfo,
+};
 pub use redirector::{ParentNames, Redirector, RedirectorConfig};

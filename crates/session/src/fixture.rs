@@ -182,6 +182,7 @@ pub(crate) fn at(home: HomeId, position: u64) -> Publish {
         watermark: stamp(position),
         heard: Millis(position),
         missed: None,
+        tentative: Default::default(),
         history: 0,
     }
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::convert::Infallible;
 use std::fmt;
 use thorp_model::{
-    Action, Batch, CommitId, Direction, Event, Image, Op, OverlayUpdate, PageId, Publish, SlotSet,
+    Action, Batch, CommitId, Direction, Event, Image, Op, OverlayUpdate, PageId, Publish, SlotSet, TentativeChange,
 };
 use thorp_protocol::{HomeAction, HomeCommand, LoadResult, MemberAction, MemberCommand, Response};
 
@@ -106,8 +106,12 @@ impl Digest {
             heard,
             missed,
             history,
+            tentative,
         } = publish;
         self.value(&(34u8, home, position, watermark, heard, history));
+        if *tentative != TentativeChange::default() {
+            self.value(&(43u8, &tentative.shown, &tentative.settled));
+        }
         self.overlay(overlay);
         self.slots(touched);
         self.value(&(evicted, missed));
@@ -138,6 +142,13 @@ impl Digest {
             Response::Called(result) => self.value(&(5u8, result)),
             Response::Busy => self.value(&6u8),
             Response::Unwatched { home, segment } => self.value(&(7u8, home, segment)),
+            Response::Kept { id, is_leased } => self.value(&(8u8, id, is_leased)),
+            Response::NotKept(_) => self.value(&9u8),
+            Response::Following => self.value(&10u8),
+            Response::Updates(list) => {
+                list.iter()
+                    .for_each(|info| self.value(&(11u8, &info.update, &info.rejected)));
+            }
         }
     }
 
@@ -185,6 +196,8 @@ impl Digested for MemberCommand {
         match self {
             MemberCommand::Request { id, .. } => digest.value(&(18u8, id)),
             MemberCommand::Evict(places) => digest.value(&(19u8, places)),
+            MemberCommand::Kept(mark) => digest.value(&(20u8, mark)),
+            MemberCommand::NotKept(mark, lack) => digest.value(&(21u8, mark, lack)),
         }
     }
 }
@@ -211,6 +224,10 @@ impl Digested for MemberAction {
             MemberAction::Hint(likely) => digest.value(&(36u8, likely)),
             MemberAction::Joined(place) => digest.value(&(37u8, place)),
             MemberAction::WentBack(home) => digest.value(&(40u8, home)),
+            MemberAction::Keep(batch) => digest.value(&(41u8, batch.mark)),
+            MemberAction::Rejected(update, refusal) => {
+                digest.value(&(42u8, update, refusal));
+            }
             // These only report what the other actions and messages show.
             MemberAction::Named(..)
             | MemberAction::Showing(_)

@@ -96,6 +96,8 @@ impl Role for Member {
             | MemberAction::StreamBegan { .. }
             | MemberAction::HomesTold { .. }
             | MemberAction::StreamEnded(_) => Ok(()),
+            // Its member has no log.
+            MemberAction::Keep(_) | MemberAction::Rejected(..) => Ok(()),
             MemberAction::WentBack(home) => going_back::forgotten(world, no, home),
         }
     }

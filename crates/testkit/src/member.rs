@@ -312,7 +312,10 @@ impl World<MemberAction> for MemberWorld {
             | MemberAction::StreamBegan { .. }
             | MemberAction::StreamEnded(_)
             | MemberAction::HomesTold { .. }
-            | MemberAction::WentBack(_) => {}
+            | MemberAction::WentBack(_)
+            // It has no log.
+            | MemberAction::Keep(_)
+            | MemberAction::Rejected(..) => {}
         }
         drop(state);
         self.0.changed.notify_waiters();

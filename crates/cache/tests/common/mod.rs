@@ -53,6 +53,7 @@ pub(crate) fn at(position: u64) -> Publish {
         watermark: stamp(position),
         heard: Millis(position),
         missed: None,
+        tentative: Default::default(),
         history: 0,
     }
 }

@@ -1,6 +1,7 @@
 //! What the loop does for the state machine of a member.
 
 use super::counters::Ending;
+use super::log_disk::LogDisk;
 use super::shared::Shared;
 use crate::limits::RETRY_PAUSE;
 use std::sync::Arc;
@@ -17,6 +18,8 @@ pub(super) struct MemberHost {
     is_evicting: bool,
     /// Nothing could be evicted a moment ago: it is not looked for at every turn.
     quiet_until: Option<Instant>,
+    /// Where the log is, if the member has one.
+    disk: Option<LogDisk>,
 }
 
 impl World<MemberAction> for MemberHost {
@@ -60,6 +63,12 @@ impl World<MemberAction> for MemberHost {
             }
             MemberAction::HomesTold { edge, homes } => self.shared.homes.told(edge, homes),
             MemberAction::WentBack(home) => self.shared.went_back(home),
+            MemberAction::Keep(batch) => {
+                if let Some(disk) = &self.disk {
+                    disk.keep(batch);
+                }
+            }
+            MemberAction::Rejected(..) => self.shared.changes.send_modify(|count| *count += 1),
             MemberAction::StreamEnded(home) => self.shared.homes.ended(home),
         }
     }
@@ -77,11 +86,12 @@ impl World<MemberAction> for MemberHost {
 }
 
 impl MemberHost {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, disk: Option<LogDisk>) -> Self {
         MemberHost {
             shared,
             is_evicting: false,
             quiet_until: None,
+            disk,
         }
     }
 
@@ -163,6 +173,7 @@ mod tests {
             watermark: Stamp::default(),
             heard: Millis(1),
             missed: None,
+            tentative: thorp_model::TentativeChange::default(),
             history: 0,
         }
     }
@@ -170,7 +181,7 @@ mod tests {
     #[test]
     fn readers_leave_room_for_others() {
         let shared = shared_with(10_000);
-        let mut host = MemberHost::new(Arc::clone(&shared));
+        let mut host = MemberHost::new(Arc::clone(&shared), None);
         let charge = {
             let one = vec![(PageId::new(3, 0), Some(Image::empty()))];
             host.act(MemberAction::Publish(publish(one)));
@@ -211,7 +222,7 @@ mod tests {
     #[test]
     fn what_is_over_the_limit_goes_once() {
         let shared = shared_with(1000);
-        let mut host = MemberHost::new(Arc::clone(&shared));
+        let mut host = MemberHost::new(Arc::clone(&shared), None);
         let pages = (1..=40).map(|n| (PageId::new(3, n), Some(Image::empty())));
         host.act(MemberAction::Publish(publish(pages.collect())));
         let over = shared.cache.excess();

@@ -1,6 +1,7 @@
 //! A running member: the loop that drives its state machine.
 
 use super::join_settings::{edges, identity, parents, recorder, site_identity};
+use super::log_disk::LogDisk;
 use super::member_host::MemberHost;
 use super::node_id::random_bits;
 use super::request_sender::RequestSender;
@@ -17,6 +18,7 @@ use std::time::{Duration, Instant};
 use thorp_model::{HomeNames, NodeKind, Outbox};
 use thorp_net::driver::{Driver, DriverConfig, EdgeStatus, Handle, ParentState, ParentStatus};
 use thorp_protocol::{Member, MemberConfig, Request};
+use thorp_store::UpdateLog;
 use tokio::task::JoinSet;
 
 /// A member that runs; dropped, it leaves.
@@ -42,6 +44,11 @@ impl MemberRuntime {
         let hello = identity.greeting(random_bits());
         let (node, name) = (hello.node, hello.name.clone());
         let signer = identity.signer();
+        let log = config.log.as_ref();
+        let log = log.map(|dir| UpdateLog::open(dir, &name)).transpose();
+        let log = log.map_err(JoinError::Log)?;
+        let updates = log.as_ref().map(UpdateLog::updates).transpose();
+        let updates = updates.map_err(JoinError::Log)?;
         let mut driver_config = DriverConfig::new(identity, hello);
         driver_config.parents = parents(config, embedded_site.as_ref())?;
         driver_config.net_limits = edges.limits;
@@ -56,11 +63,16 @@ impl MemberRuntime {
         member.alive = Some(edges.alive);
         member.signer = signer;
         member.images_beside = true;
+        member.log = updates;
         let member = Member::new(member);
         let (of_member, patience) = (Arc::clone(&shared), config.leave_timeout);
+        let sender = &shared.requests.sender;
+        let disk = log.map(|log| LogDisk::start(log, Arc::clone(sender)));
+        let disk = disk.transpose().map_err(JoinError::System)?;
         let worker = Worker::start(|stopped| {
             let leaving = leave(stopped, Arc::clone(&of_member), patience);
-            live(driver, member, of_member, leaving)
+            let host = MemberHost::new(Arc::clone(&of_member), disk);
+            live(driver, (member, host), of_member, leaving)
         });
         let worker = worker.map_err(JoinError::System)?;
         Ok(MemberRuntime {
@@ -215,12 +227,11 @@ impl Drop for Closing {
 /// From joining to leaving.
 async fn live(
     mut driver: Driver<Member>,
-    mut member: Member,
+    (mut member, mut host): (Member, MemberHost),
     shared: Arc<Shared>,
     leaving: impl Future<Output = ()>,
 ) {
     let _closing = Closing(Arc::clone(&shared));
-    let mut host = MemberHost::new(Arc::clone(&shared));
     // Ends with the member, however that ends.
     let mut clock = JoinSet::new();
     clock.spawn(async move {

@@ -6,14 +6,16 @@ use super::pending_requests::{PendingRequests, RequestKind};
 use super::request_sender::RequestSender;
 use super::staged_tokens::StagedTokens;
 use crate::limits::{HELD_LOOK, RETRY_PAUSE};
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
-use thorp_model::{CallRequest, CallResponse, HomeId, Place, RequestId};
-use thorp_protocol::{Member, Request, Source};
+use thorp_model::{
+    CallRequest, CallResponse, HomeId, PageWrites, Place, RequestId, SegmentId,
+};
+use thorp_protocol::{Member, NotKept, Request, Response, Source};
 use thorp_session::CommitCall;
 use tokio::sync::{oneshot, watch};
 
@@ -22,6 +24,13 @@ use tokio::sync::{oneshot, watch};
 pub(crate) struct Requests {
     pub(crate) sender: Arc<RequestSender>,
     pub(crate) pending: PendingRequests,
+}
+
+/// A segment of which updates of neighbours are shown; dropped, no longer for its owner.
+pub(crate) struct Followed {
+    requests: Arc<Requests>,
+    home: HomeId,
+    segment: SegmentId,
 }
 
 /// A request under way. Dropped, it is given up; a commit goes on.
@@ -119,6 +128,55 @@ impl Requests {
                 Some(response) => return Ok(response),
                 None => self.pause(RETRY_PAUSE, due).await?,
             }
+        }
+    }
+
+    /// Shows updates of neighbours in a segment, until what is returned is dropped. None, if that cannot be had in time.
+    pub(crate) async fn follow(
+        self: &Arc<Self>,
+        home: HomeId,
+        segment: SegmentId,
+        due: Instant,
+    ) -> Result<Option<Followed>> {
+        let on = true;
+        let request = Request::Follow { home, segment, on };
+        let future = self.begin(RequestKind::Response, due);
+        let future = self.send(future, request)?;
+        match future.await {
+            Completion::Response(Response::Following) => Ok(Some(Followed {
+                requests: Arc::clone(self),
+                home,
+                segment,
+            })),
+            Completion::Response(_) => Err(Error::busy(RETRY_PAUSE)),
+            Completion::TimedOut(_) => Ok(None),
+            Completion::Closed => Err(Error::closed()),
+        }
+    }
+
+    /// Has the log keep an update.
+    pub(crate) async fn update(
+        self: &Arc<Self>,
+        (home, writes): (HomeId, Vec<PageWrites>),
+        patience: Duration,
+        due: Instant,
+    ) -> Result<()> {
+        let request = Request::Update {
+            home,
+            writes,
+            patience_ms: u32::try_from(patience.as_millis()).unwrap_or(u32::MAX),
+        };
+        let future = self.begin(RequestKind::Response, due);
+        let future = self.send(future, request)?;
+        match future.await {
+            Completion::Response(Response::Kept { .. }) => Ok(()),
+            Completion::Response(Response::NotKept(why)) => Err(not_kept(why)),
+            Completion::Response(_) => Err(Error::busy(RETRY_PAUSE)),
+            Completion::TimedOut(_) => Err(Error::new(
+                ErrorKind::OutcomeLost,
+                "the log did not answer in time: the update may be kept, and then its home gets it",
+            )),
+            Completion::Closed => Err(Error::closed()),
         }
     }
 
@@ -226,6 +284,38 @@ impl Drop for RequestFuture {
         if self.requests.pending.forget(self.id) {
             self.requests.sender.try_send(Request::Forget(self.id));
         }
+    }
+}
+
+impl Drop for Followed {
+    fn drop(&mut self) {
+        let (home, segment, on) = (self.home, self.segment, false);
+        let sender = &self.requests.sender;
+        sender.try_send(Request::Follow { home, segment, on });
+    }
+}
+
+/// Why the log did not take an update, for the program.
+fn not_kept(why: NotKept) -> Error {
+    match why {
+        NotKept::NoLog => Error::invalid(
+            "there is no log on the way that could keep an update while its home is away: give the member one with \
+             JoinConfig::log, or take failures=pessimistic",
+        ),
+        NotKept::LogFull => Error::new(
+            ErrorKind::Full,
+            "the log of this member is full: its homes have to execute some updates first",
+        ),
+        NotKept::DiskFull(lack) => Error::new(
+            ErrorKind::Full,
+            format!("the disk under the log of this member is full: {lack}"),
+        )
+        .lacking(lack),
+        NotKept::Broken => Error::new(
+            ErrorKind::OutcomeLost,
+            "the disk under the log of this member failed: whether the update is kept, the next start shows",
+        ),
+        NotKept::Invalid => Error::invalid("an update writes at least one object, all of one segment"),
     }
 }
 

@@ -2,15 +2,18 @@
 
 mod own;
 
-use crate::runtime::{Pull, block_on};
+use crate::runtime::{Followed, Pull, block_on};
 use crate::{
     Error, ErrorKind, Member, Procedure, Reference, Result, Segment, Session, Transaction,
 };
 use own::{Own, Update};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+use thorp_cache::Overlay;
+use thorp_model::limits::PULL_SEGMENTS_MAX;
 use thorp_model::{
-    CallRequest, Consistency, Failures, HomeId, Moment, SessionKind, Stamp, UpdateOrder,
+    CallRequest, Consistency, Failures, HomeId, Moment, Place, SegmentId, SessionKind, UpdateOrder,
 };
 
 /// A stretch of access with a consistency that its program has chosen (the Swarm paper, section 3).
@@ -38,8 +41,10 @@ use thorp_model::{
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// **Not built yet:** logs at members and sites, so a visit with `failures=optimistic` only reads; locks (`mode=rdlk`,
-/// `mode=wrlk`); stamp order. Each is refused. A hard bound in updates asks the home at each opening of the view, as `mods=0`
+/// With `failures=optimistic` updates go into the log of this member ([`JoinConfig::log`](crate::JoinConfig::log)), also while
+/// their home is away. The visit sees them, and those of neighbours that do the same, before the home has executed them.
+///
+/// **Not built yet:** logs at sites; locks (`mode=rdlk`, `mode=wrlk`); stamp order. Each is refused. A hard bound in updates asks the home at each opening of the view, as `mods=0`
 /// does. Updates leave as ordinary commits, so their order is serial whatever was asked.
 #[must_use = "what it updates is given up if it is dropped before its close"]
 pub struct Visit {
@@ -48,8 +53,14 @@ pub struct Visit {
     session: Session,
     segments: Vec<Segment>,
     view: Option<Transaction>,
+    /// What was published, and the view does not show yet.
+    published: Own,
     own: Own,
+    /// Updates over the view that their homes have not executed (rule C6).
+    overlay: Overlay,
     left_out: BTreeSet<HomeId>,
+    /// Dropped, the member follows no more.
+    followed: Vec<Followed>,
 }
 
 impl Visit {
@@ -83,13 +94,24 @@ impl Visit {
             session: member.session().optimistic_reads(true),
             segments: segments.iter().map(|segment| (*segment).clone()).collect(),
             view: None,
+            published: Own::default(),
             own: Own::default(),
+            overlay: Overlay::default(),
             left_out: BTreeSet::new(),
+            followed: Vec::new(),
         };
+        if visit.segments.len() > PULL_SEGMENTS_MAX {
+            return Err(Error::invalid(format!(
+                "a visit is opened on at most {PULL_SEGMENTS_MAX} segments"
+            )));
+        }
         if consistency.is_causal() && visit.homes().len() > 1 {
             return Err(Error::invalid(
                 "causal order over several homes is not built yet: open the visit on segments of one home",
             ));
+        }
+        if visit.is_tentative() {
+            visit.follow().await?;
         }
         visit.look_again().await?;
         Ok(visit)
@@ -150,6 +172,8 @@ impl Visit {
             ErrorKind::Conflict => Error::new(ErrorKind::Conflict, NOT_KEPT),
             _ => error,
         });
+        let read = self.with_updates(&whole, read);
+        let read = self.published.over(&whole, read);
         let bytes = self.own.over(&whole, read)?;
         let from = usize::try_from(reference.offset).unwrap_or(usize::MAX);
         let rest = bytes.get(from..).map(<[u8]>::to_vec);
@@ -229,13 +253,17 @@ impl Visit {
                 "an atomic group is of one home, and these updates are of several: use a transaction",
             ));
         }
+        if self.is_tentative() {
+            return self.keep().await;
+        }
         for home in self.own.homes() {
             // They are not here while they are on their way: a future that is dropped leaves none to be sent again.
             let leaving = self.own.take(home);
             let redo = async |tx: &mut Transaction| leaving.redo(tx);
             let published = self.member.transact_with_async(self.session, redo).await;
-            if !may_have_happened(&published) {
-                self.own.put_back(leaving);
+            match may_have_happened(&published) {
+                false => self.own.put_back(leaving),
+                true => self.published.append(leaving),
             }
             published?;
         }
@@ -300,17 +328,131 @@ impl Visit {
             for home in &homes {
                 self.pull(*home).await?;
             }
-            let mut view = self.member.begin(self.session);
-            if !view.stand_at(&homes) {
-                return Err(Error::unreachable(
-                    "a home of the visit was not heard of yet",
-                ));
-            }
-            self.view = Some(view);
+            self.stand(&homes).await?;
             // Another stream may be behind the answer.
             if self.streams(&homes) == streams {
                 return Ok(());
             }
+        }
+    }
+
+    /// The view and the updates over it are of one moment: no update is in both, and none is missed.
+    async fn stand(&mut self, homes: &BTreeSet<HomeId>) -> Result<()> {
+        let cache = Arc::clone(&self.member.shared().cache);
+        loop {
+            let version = cache.tentative_version();
+            let mut view = self.member.begin(self.session);
+            if !view.stand_at(homes) {
+                return Err(Error::unreachable(
+                    "a home of the visit was not heard of yet",
+                ));
+            }
+            let overlay = match self.is_tentative() {
+                true => cache.updates_of(&self.places()),
+                false => Overlay::default(),
+            };
+            let is_one_moment = version.is_some() && cache.tentative_version() == version;
+            if is_one_moment || !self.is_tentative() {
+                self.view = Some(view);
+                self.overlay = overlay;
+                // The member shows what it has kept, and what the home has answered.
+                self.published = Own::default();
+                return Ok(());
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    /// Whether it reads and writes updates that their homes have not executed.
+    fn is_tentative(&self) -> bool {
+        matches!(self.consistency.failures(), Failures::Optimistic { .. })
+    }
+
+    fn places(&self) -> Vec<(HomeId, SegmentId)> {
+        let segments = self.segments.iter();
+        segments
+            .map(|segment| (segment.home(), segment.id()))
+            .collect()
+    }
+
+    /// An object with the updates over it.
+    fn with_updates(&self, whole: &Reference, committed: Result<Vec<u8>>) -> Result<Vec<u8>> {
+        if !self.is_tentative() {
+            return committed;
+        }
+        let place = Place {
+            home: whole.home,
+            page: whole.object.page,
+        };
+        let (committed, gone) = match committed {
+            Ok(bytes) => (Some((whole.generation, bytes)), None),
+            Err(error) if error.kind() == ErrorKind::Gone => (None, Some(error)),
+            Err(error) => return Err(error),
+        };
+        let seen = self.overlay.over(place, whole.object.slot, committed);
+        match seen.filter(|(generation, _)| *generation == whole.generation) {
+            Some((_, bytes)) => Ok(bytes),
+            None => Err(gone.unwrap_or_else(|| {
+                Error::new(
+                    ErrorKind::Gone,
+                    "an update that its home has not executed yet has deleted the object",
+                )
+            })),
+        }
+    }
+
+    /// Neighbours show their updates here from now on, before their homes have them.
+    async fn follow(&mut self) -> Result<()> {
+        let requests = Arc::clone(&self.member.shared().requests);
+        let due = self.due();
+        for (home, segment) in self.places() {
+            let followed = requests.follow(home, segment, due).await?;
+            self.followed.extend(followed);
+        }
+        Ok(())
+    }
+
+    /// The log takes the updates, one for each segment. They are durable then, and shown; their homes get them when these can
+    /// be reached (rule C6).
+    async fn keep(&mut self) -> Result<()> {
+        let segments = self.own.segments();
+        if self.consistency.is_atomic() && segments.len() > 1 {
+            return Err(Error::invalid(
+                "an atomic group that a log keeps is of one segment, and these updates are of several: use a transaction",
+            ));
+        }
+        let patience = match self.consistency.failures() {
+            Failures::Optimistic {
+                cutoff: Some(cutoff),
+            } => cutoff,
+            _ => LEASE_PATIENCE,
+        };
+        for segment in segments {
+            let writes = self.own.writes(segment)?;
+            let leaving = self.own.take_of(segment);
+            let requests = Arc::clone(&self.member.shared().requests);
+            let due = self.session.due(KEEP_TIMEOUT).max(Instant::now() + KEEP_TIMEOUT);
+            match requests.update((segment.0, writes), patience, due).await {
+                Ok(()) => self.published.append(leaving),
+                Err(error) => {
+                    if !matches!(error.kind(), ErrorKind::OutcomeLost) {
+                        self.own.put_back(leaving);
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// When an answer of a home is too late for this visit.
+    fn due(&self) -> Instant {
+        let due = self.session.fetch_due();
+        match self.consistency.failures() {
+            Failures::Optimistic {
+                cutoff: Some(cutoff),
+            } => due.min(self.session.due(cutoff)),
+            _ => due,
         }
     }
 
@@ -321,6 +463,21 @@ impl Visit {
     fn streams(&self, homes: &BTreeSet<HomeId>) -> Vec<u64> {
         let pulls = &self.member.shared().pulls;
         homes.iter().map(|home| pulls.stream(*home)).collect()
+    }
+
+    /// The home answers a little before it would be too late, and says whom it awaits.
+    fn pull_request(&self, home: HomeId, due: Instant) -> CallRequest {
+        let left = due.saturating_duration_since(Instant::now());
+        let patience = left.mul_f64(0.8);
+        let here = self.segments.iter();
+        let here = here.filter(|segment| segment.home() == home);
+        let mut segments: Vec<SegmentId> = here.map(Segment::id).collect();
+        segments.sort_unstable();
+        segments.dedup();
+        CallRequest::Pull {
+            segments,
+            patience_ms: u32::try_from(patience.as_millis()).unwrap_or(u32::MAX),
+        }
     }
 
     /// Asks a home for all that was answered before, unless that was done within the bound (rule C3).
@@ -334,15 +491,8 @@ impl Visit {
             return Ok(());
         }
         let (sent, stream) = (Instant::now(), shared.pulls.stream(home));
-        let due = self.session.fetch_due();
-        let due = match self.consistency.failures() {
-            Failures::Optimistic {
-                cutoff: Some(cutoff),
-            } => due.min(self.session.due(cutoff)),
-            _ => due,
-        };
-        let at_least = Stamp::default();
-        let request = CallRequest::Watermark { at_least };
+        let due = self.due();
+        let request = self.pull_request(home, due);
         let answer = shared.requests.call(home, request, due).await;
         let answer = match answer {
             Ok(_) => shared.requests.shown(home, due).await,
@@ -399,8 +549,6 @@ fn check_built(consistency: &Consistency) -> Result<()> {
         "a serializable or strict session is a transaction: use Member::transact, with Session::strict for the strict one"
     } else if consistency.mode().is_lock() {
         "locks are not built yet: use a transaction, or mode=rd and mode=wr"
-    } else if writes && consistency.failures() != Failures::Pessimistic {
-        "there is no log on the way that could keep an update while its home is away: logs are not built yet; take mode=rd, or failures=pessimistic"
     } else if writes && consistency.order() == UpdateOrder::Stamp {
         "stamp order is not built yet: take order=total or order=serial"
     } else {
@@ -408,5 +556,11 @@ fn check_built(consistency: &Consistency) -> Result<()> {
     };
     Err(Error::invalid(why))
 }
+
+/// How long an update waits for a lease, if its program has not said: with one, whoever reads with a hard bound finds it.
+const LEASE_PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long a log may take.
+const KEEP_TIMEOUT: Duration = Duration::from_secs(30);
 
 const NOT_KEPT: &str = "an object has changed, and what it was as of this visit's view is not kept here any more: refresh, or open another visit";

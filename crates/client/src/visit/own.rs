@@ -1,7 +1,9 @@
 //! The updates of a visit that have not left.
 
 use crate::{Error, ErrorKind, Procedure, Reference, Result, Transaction};
-use thorp_model::HomeId;
+use std::collections::{BTreeMap, BTreeSet};
+use thorp_model::limits::{INLINE_VALUE_BYTES_MAX, PROCEDURES_OF_OBJECT_MAX};
+use thorp_model::{HomeId, NewValue, PageId, PageWrites, SegmentId, Slot, WriteOp};
 
 /// One update of an object.
 #[derive(Clone, Debug)]
@@ -59,6 +61,46 @@ impl Own {
         })
     }
 
+    /// The updates of one segment as what its home executes, each object once.
+    pub(super) fn writes(&self, segment: (HomeId, SegmentId)) -> Result<Vec<PageWrites>> {
+        let mut ops: BTreeMap<PageId, BTreeMap<Slot, WriteOp>> = BTreeMap::new();
+        let here = self.0.iter();
+        let here = here.filter(|(at, _)| (at.home, at.object.page.segment) == segment);
+        for (at, update) in here {
+            let slots = ops.entry(at.object.page).or_default();
+            let before = slots.remove(&at.object.slot);
+            slots.insert(at.object.slot, joined(at, before, update)?);
+        }
+        let pages = ops.into_iter();
+        let pages = pages.map(|(page, slots)| PageWrites {
+            page,
+            slots: slots.into_iter().collect(),
+        });
+        Ok(pages.collect())
+    }
+
+    /// The segments where something is updated, ascending.
+    pub(super) fn segments(&self) -> Vec<(HomeId, SegmentId)> {
+        let all = self.0.iter();
+        let all = all.map(|(at, _)| (at.home, at.object.page.segment));
+        let all: BTreeSet<_> = all.collect();
+        all.into_iter().collect()
+    }
+
+    /// Those of one segment, which are on their way now.
+    pub(super) fn take_of(&mut self, segment: (HomeId, SegmentId)) -> Own {
+        let is_of = |at: &Reference| (at.home, at.object.page.segment) == segment;
+        let all = std::mem::take(&mut self.0).into_iter();
+        let (here, others) = all.partition(|(at, _)| is_of(at));
+        self.0 = others;
+        Own(here)
+    }
+
+    /// They come after these.
+    pub(super) fn append(&mut self, mut others: Own) {
+        self.0.append(&mut others.0);
+    }
+
     /// Those of one home, which are on their way now.
     pub(super) fn take(&mut self, home: HomeId) -> Own {
         let (here, others) = std::mem::take(&mut self.0)
@@ -72,6 +114,59 @@ impl Own {
     pub(super) fn put_back(&mut self, mut others: Own) {
         others.0.append(&mut self.0);
         *self = others;
+    }
+}
+
+/// What an object's home is to do for one update after another.
+fn joined(at: &Reference, before: Option<WriteOp>, update: &Update) -> Result<WriteOp> {
+    let generation = at.generation;
+    let run = |procedure: &Procedure, bytes: &[u8]| {
+        let run = procedure.run(bytes);
+        run.map_err(|why| Error::invalid(format!("a procedure of this visit cannot run: {why}")))
+    };
+    let write = |bytes: Vec<u8>| match bytes.len() <= INLINE_VALUE_BYTES_MAX {
+        true => Ok(WriteOp::Write {
+            generation,
+            value: NewValue::Inline(bytes.into()),
+        }),
+        false => Err(Error::new(
+            ErrorKind::TooLarge,
+            format!(
+                "an update that a log keeps has at most {INLINE_VALUE_BYTES_MAX} bytes of an object: write larger ones in a \
+                 transaction"
+            ),
+        )),
+    };
+    match (before, update) {
+        (Some(WriteOp::Delete { .. }), _) => Err(Error::new(
+            ErrorKind::Gone,
+            "this visit has deleted the object",
+        )),
+        (_, Update::Delete) => Ok(WriteOp::Delete { generation }),
+        (_, Update::Put(bytes)) => write(bytes.clone()),
+        (Some(WriteOp::Write { value, .. }), Update::Run(procedure)) => match value {
+            NewValue::Inline(bytes) => write(run(procedure, bytes.bytes())?),
+            NewValue::Staged(_) => Err(Error::invalid("a staged value is in no log")),
+        },
+        (Some(WriteOp::Apply { mut procedures, .. }), Update::Run(procedure)) => {
+            if procedures.len() >= PROCEDURES_OF_OBJECT_MAX {
+                return Err(Error::new(
+                    ErrorKind::TooLarge,
+                    format!(
+                        "one update runs at most {PROCEDURES_OF_OBJECT_MAX} procedures on an object: publish before"
+                    ),
+                ));
+            }
+            procedures.push(procedure.clone());
+            Ok(WriteOp::Apply {
+                generation,
+                procedures,
+            })
+        }
+        (_, Update::Run(procedure)) => Ok(WriteOp::Apply {
+            generation,
+            procedures: vec![procedure.clone()],
+        }),
     }
 }
 

@@ -3,12 +3,13 @@
 use crate::blob::Blob;
 use crate::delegation::{Delegation, NotDelegated};
 use crate::history::{Incarnation, KnownHistory};
-use crate::ids::{CommitId, HomeId, MemberId, PageNo, Registration, SegmentId, Stamp};
+use crate::ids::{CommitId, HomeId, MemberId, PageNo, Position, Registration, SegmentId, Stamp};
 use crate::image::Overflow;
 use crate::lack::Lack;
 use crate::message::{JointAnswer, JointQuestion, Outcome};
 use crate::rights::Right;
 use crate::share::Share;
+use crate::update::{LogId, LogState};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -121,6 +122,25 @@ pub enum CallRequest {
         /// The question.
         question: JointQuestion,
     },
+    /// Tell me of each update that is saved in this segment, from the answer on (rule C6), and how far these logs are.
+    Follow {
+        /// The segment.
+        segment: SegmentId,
+        /// At most [`crate::limits::FOLLOWED_LOGS_MAX`].
+        logs: Vec<LogId>,
+    },
+    /// I may write updates to these segments that you have not seen: ask me when somebody pulls (rules C1 and C4).
+    Lease {
+        /// At most [`crate::limits::LEASED_SEGMENTS_MAX`].
+        segments: Vec<SegmentId>,
+    },
+    /// Answer when every change of these segments is here that was answered before this left (rule C3).
+    Pull {
+        /// At most [`crate::limits::PULL_SEGMENTS_MAX`].
+        segments: Vec<SegmentId>,
+        /// Answer after so long in any case, and say whom you await.
+        patience_ms: u32,
+    },
 }
 
 /// How an operator ends a vote in doubt (rule R7).
@@ -211,6 +231,20 @@ pub enum CallResponse {
     Opened(Incarnation),
     /// What the home that was asked remembers of transactions over several homes (rule R9).
     Joint(JointAnswer),
+    /// From here on each update that is saved in the segment is told (rule C6).
+    Following {
+        /// The stream is complete up to here.
+        position: Position,
+        /// How far the logs are, as of here (rule C7).
+        logs: Vec<LogState>,
+    },
+    /// The lease counts for so many milliseconds from now on; for the child from sending its request (rule C4).
+    Leased {
+        /// So long.
+        lease_ms: u32,
+    },
+    /// Everything is here that was answered before the pull left (rule C3).
+    Pulled,
 }
 
 /// A vote in doubt as a home lists it (rule R7).
@@ -284,6 +318,13 @@ pub enum CallError {
     Share(Share),
     /// The home is not closed: there is nothing to confirm (rule R9).
     NotClosed,
+    /// A node may have answered updates that the home has not seen, and it does not answer (rule C10).
+    Awaits {
+        /// The name of a node; empty: the home has started again, and does not know yet who that may be.
+        name: String,
+        /// So long its lease lasts, in milliseconds.
+        ends_ms: u32,
+    },
 }
 
 impl fmt::Display for CallError {
@@ -311,6 +352,18 @@ impl fmt::Display for CallError {
             }
             CallError::NoSuchVote => "the home has no vote for this commit",
             CallError::NotClosed => "the home is not closed, and goes on as it is",
+            CallError::Awaits { name, ends_ms } if name.is_empty() => {
+                return write!(
+                    f,
+                    "the home has started again, and knows in {ends_ms} ms who may have written what it has not seen: try again then"
+                );
+            }
+            CallError::Awaits { name, ends_ms } => {
+                return write!(
+                    f,
+                    "node {name} may have written what its home has not seen, and does not answer: its lease ends in {ends_ms} ms; try again then, or take failures=optimistic"
+                );
+            }
         })
     }
 }

@@ -129,7 +129,7 @@ pub enum Outcome {
     Refused(Refusal),
 }
 
-/// Which kind of refusal (rule 6). *Busy*, *full*, *share* and *not delegated* leave the id usable;
+/// Which kind of refusal (rule 6). *Busy*, *full*, *share*, *not delegated*, *not yet* and *other log* leave the id usable;
 /// every other refusal ends it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Refusal {
@@ -175,6 +175,13 @@ pub enum Refusal {
     Lost,
     /// The member's name has its share of a table (rule R7). The id may be sent again when there is more.
     Share(Share),
+    /// The home lacks an earlier update of the log, the one with this number: send that first (rule C7).
+    NotYet {
+        /// The number.
+        number: u64,
+    },
+    /// The update is of the log of another name (rule C7).
+    OtherLog,
 }
 
 impl Refusal {
@@ -253,6 +260,8 @@ impl Refusal {
             Refusal::WentBack => "gone back",
             Refusal::Lost => "lost",
             Refusal::Share(_) => "share",
+            Refusal::NotYet { .. } => "not yet",
+            Refusal::OtherLog => "other log",
         }
     }
 
@@ -260,7 +269,12 @@ impl Refusal {
     pub fn leaves_id_usable(&self) -> bool {
         matches!(
             self,
-            Refusal::Busy { .. } | Refusal::Full(_) | Refusal::NotDelegated(_) | Refusal::Share(_)
+            Refusal::Busy { .. }
+                | Refusal::Full(_)
+                | Refusal::NotDelegated(_)
+                | Refusal::Share(_)
+                | Refusal::NotYet { .. }
+                | Refusal::OtherLog
         )
     }
 }
@@ -292,6 +306,11 @@ impl fmt::Display for Refusal {
                 "the home has gone back in time, and does not know whether it had committed this: look at the objects"
             ),
             Refusal::Share(share) => write!(f, "{share}"),
+            Refusal::NotYet { number } => write!(
+                f,
+                "the home lacks update {number} of this log: that one comes first"
+            ),
+            Refusal::OtherLog => write!(f, "the update is of the log of another name"),
             Refusal::BuiltOnRefused => write!(f, "a transaction that it builds on was refused"),
             Refusal::Unknown => write!(
                 f,

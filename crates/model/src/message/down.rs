@@ -1,10 +1,10 @@
 //! From parent to child: a struct for each message.
 
-use super::{CallError, CallId, CallResponse, PeerImage, Refusal};
+use super::{CallError, CallId, CallResponse, PeerImage, Refusal, Told};
 use crate::{
     Attempt, Audience, CommitId, EntryNo, Epoch, HomeId, Image, MemberId, NameId, Outcome,
     PageChange, PageDigest, PageId, PartDigest, Position, Receipt, ReportNo, SegmentId, Stamp,
-    Verdict,
+    UpdateId, Verdict,
 };
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -55,6 +55,15 @@ pub enum Down {
     Receipt(Receipt),
     /// The answer to [`Up::Judge`](crate::Up::Judge).
     Judged(Judged),
+    /// One position, at which an update was saved (rule C6). It goes to the child that brought the update, and to all that
+    /// follow the segment.
+    Saved(Saved),
+    /// An update that its home may not have executed. It is beside the stream (rule C6).
+    Update(Told),
+    /// A pull: how far are the logs below you (rule C3)?
+    Get(Get),
+    /// A neighbour follows a segment from here on: tell your updates again that are not saved (rule C7).
+    Tell(Tell),
 }
 
 impl Down {
@@ -95,8 +104,43 @@ impl Down {
             Down::Resynchronised(resynchronised) => resynchronised.home,
             Down::Receipt(receipt) => receipt.home,
             Down::Judged(judged) => judged.home,
+            Down::Saved(saved) => saved.step.home,
+            Down::Update(told) => told.update.home,
+            Down::Get(get) => get.home,
+            Down::Tell(tell) => tell.home,
         }
     }
+}
+
+/// One position, at which an update was settled (rule C6). Who shows the update applies both at once.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Saved {
+    /// The update.
+    pub update: UpdateId,
+    /// Whether the home has executed it. It has refused it otherwise, and the position changes nothing.
+    pub is_executed: bool,
+    /// The position.
+    pub step: Step,
+}
+
+/// A pull goes down: how far are the logs below (rule C3)?
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Get {
+    /// The home that pulls.
+    pub home: HomeId,
+    /// The pull, as the parent counts them.
+    pub pull: u64,
+    /// The segments. At most [`crate::limits::PULL_SEGMENTS_MAX`].
+    pub segments: Vec<SegmentId>,
+}
+
+/// A neighbour follows a segment from here on (rule C7).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Tell {
+    /// The home of the segment.
+    pub home: HomeId,
+    /// The segment.
+    pub segment: SegmentId,
 }
 
 /// A stream begins: forget what another epoch told.

@@ -18,12 +18,14 @@ pub use commit::{
     CommitRequest, Decision, InvalidCommit, Outcome, PageWrites, Part, Participant, Refusal,
 };
 pub use down::{
-    Begin, CallResult, Committed, Down, End, FetchRefusal, FetchResponse, FetchResult, Heartbeat,
-    Hint, Joined, Judged, Redirect, Refused, Resynchronised, Step, Unwatched, Voted,
+    Begin, CallResult, Committed, Down, End, FetchRefusal, FetchResponse, FetchResult, Get,
+    Heartbeat, Hint, Joined, Judged, Redirect, Refused, Resynchronised, Saved, Step, Tell,
+    Unwatched, Voted,
 };
 pub use joint::{Joint, JointAnswer, JointPart, JointQuestion, OtherHome};
 pub use up::{
-    Ack, Call, Decide, Denied, Evict, Fetch, Judge, Report, Reported, Settled, Up, Watch,
+    Ack, Call, Decide, Denied, Evict, Fetch, Heads, Judge, Report, Reported, Save, Settled, Told, Up,
+    Watch,
 };
 
 use crate::limits::{HOME_NAME_BYTES_MAX, HOME_NAMES_MAX};

@@ -3,8 +3,8 @@
 use super::{CallId, CallRequest, CommitRequest, Decision, PeerImage};
 use crate::limits::REPORTED_NAME_BYTES_MAX;
 use crate::{
-    Attempt, Claim, CommitId, EntryNo, Epoch, HomeId, MemberId, PageId, Position, Registration,
-    ReportNo, SegmentId,
+    Attempt, Claim, CommitId, EntryNo, Epoch, HomeId, LogHead, MemberId, PageId, Position,
+    Registration, ReportNo, SegmentId, Update, UpdateId,
 };
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -37,6 +37,12 @@ pub enum Up {
     Denied(Denied),
     /// What does the home say of the claim of a node below me (rule R9)?
     Judge(Judge),
+    /// Execute an update that a log keeps, once (rule C7).
+    Save(Save),
+    /// Show an update to your children that follow its segment. It does not go to the home (rule C6).
+    Update(Told),
+    /// The answer to [`Down::Get`](crate::Down::Get): how far the logs below me are (rule C3).
+    Heads(Heads),
 }
 
 impl Up {
@@ -55,6 +61,9 @@ impl Up {
             Up::Watch(watch) => watch.home,
             Up::Denied(denied) => denied.home,
             Up::Judge(judge) => judge.claim.receipt.home,
+            Up::Save(save) => save.request.home(),
+            Up::Update(told) => told.update.home,
+            Up::Heads(heads) => heads.home,
         }
     }
 
@@ -69,6 +78,9 @@ impl Up {
             Up::Judge(judge) => Some(judge.epoch),
             // A helper's image belongs to a stream of its requester.
             Up::Peer(_)
+            | Up::Save(_)
+            | Up::Update(_)
+            | Up::Heads(_)
             | Up::Commit(_)
             | Up::Decide(_)
             | Up::Settled(_)
@@ -80,7 +92,7 @@ impl Up {
     /// The member in whose name it is sent, where it is one member's (rule R2).
     pub fn member(&self) -> Option<MemberId> {
         match self {
-            Up::Commit(request) => Some(request.id.member),
+            Up::Commit(request) | Up::Save(Save { request, .. }) => Some(request.id.member),
             Up::Decide(Decide { commit, .. }) | Up::Settled(Settled { commit, .. }) => {
                 Some(commit.member)
             }
@@ -100,6 +112,38 @@ impl Up {
         };
         asks_for_own && self.member().is_none_or(|own| own == member)
     }
+}
+
+/// A log's update goes to its home as a commit that has read nothing. The home executes each number of a log once (rule C7).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Save {
+    /// The commit. Its id is new each time that the update is sent; the update's own name is what counts.
+    pub request: CommitRequest,
+    /// The update.
+    pub update: UpdateId,
+    /// The log knows what has become of its updates in this segment up to here.
+    pub confirmed: u64,
+}
+
+/// An update that its home may not have executed (rule C6).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Told {
+    /// The update.
+    pub update: Update,
+    /// Up to here its log has followed the home, which had not executed the update by then. Whoever follows the segment
+    /// from a later position takes no notice.
+    pub since: Position,
+}
+
+/// How far logs are (rule C3).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Heads {
+    /// The home that pulls.
+    pub home: HomeId,
+    /// The pull, as the parent counts them.
+    pub pull: u64,
+    /// The logs that have updates in the segments of the pull. At most [`crate::limits::PULL_HEADS_MAX`].
+    pub heads: Vec<LogHead>,
 }
 
 /// A node below the child wanted to read a segment that it may not read (rule R8).

@@ -69,7 +69,9 @@ impl Admission {
                 let (_, commit) = reached.origin?;
                 Some((&mut self.commits, commit.member.name()))
             }
-            OnDurable::Tell(_, commit, _) | OnDurable::Vote(_, commit, _) => {
+            OnDurable::Tell(_, commit, _)
+            | OnDurable::Vote(_, commit, _)
+            | OnDurable::Reject(_, commit, ..) => {
                 Some((&mut self.commits, commit.member.name()))
             }
             OnDurable::Answer(_, call, _) | OnDurable::Watermark(_, call) => {
@@ -122,7 +124,10 @@ impl Admission {
 /// The count that an answer is part of.
 fn count_of<'a>(under_way: &'a mut UnderWay, then: &OnDurable) -> Option<&'a mut usize> {
     match then {
-        OnDurable::Reach { .. } | OnDurable::Tell(..) | OnDurable::Vote(..) => {
+        OnDurable::Reach { .. }
+        | OnDurable::Tell(..)
+        | OnDurable::Reject(..)
+        | OnDurable::Vote(..) => {
             Some(&mut under_way.commits)
         }
         OnDurable::Answer(..) | OnDurable::Watermark(..) => Some(&mut under_way.calls),

@@ -70,6 +70,22 @@ pub(super) struct Calls<'a> {
     pub(super) remover: &'a mut Remover,
 }
 
+/// Judges whether a caller has a right, whose call a child brings (rule R4). What it lacks is recorded (rule R8).
+pub(super) fn check_right(
+    tables: &mut Tables,
+    (who, carrier): (Principal, Option<NameId>),
+    segment: SegmentId,
+    right: Right,
+) -> Result<(), CallError> {
+    let (rights, segments) = (&tables.rights, &tables.segments);
+    let judged = rights.check_call(segments, who, segment, right);
+    if judged.is_err() && segments.get(segment).is_some() {
+        let occasion = Occasion::denied(who.name, segment, right);
+        tables.audit.note(occasion.brought_by(carrier), 1);
+    }
+    judged
+}
+
 /// Where a call came from, and for whom.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Caller {
@@ -180,22 +196,17 @@ impl Calls<'_> {
                     None => return,
                 }
             }
+            // `Writing` takes these.
+            CallRequest::Follow { .. } | CallRequest::Lease { .. } | CallRequest::Pull { .. } => {
+                Err(CallError::Invalid)
+            }
         };
         self.log.after_all(OnDurable::Answer(edge, call, result));
     }
 
     /// Judges whether a caller has a right (rule R4). What it lacks is recorded (rule R8).
     fn check(&mut self, who: Principal, segment: SegmentId, right: Right) -> Result<(), CallError> {
-        let Tables {
-            rights, segments, ..
-        } = &*self.tables;
-        let judged = rights.check_call(segments, who, segment, right);
-        if judged.is_err() && segments.get(segment).is_some() {
-            let occasion = Occasion::denied(who.name, segment, right);
-            let occasion = occasion.brought_by(self.carrier);
-            self.tables.audit.note(occasion, 1);
-        }
-        judged
+        check_right(self.tables, (who, self.carrier), segment, right)
     }
 
     fn stager(&mut self) -> Stager<'_> {

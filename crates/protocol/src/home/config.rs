@@ -61,6 +61,8 @@ pub struct HomeConfig {
     pub log_trim_max: u64,
     /// Pages of a removed segment deleted by one batch, at least one.
     pub pages_removed_max: u32,
+    /// How long a lease lasts, in milliseconds (rule C4).
+    pub lease_ms: u32,
     /// Checks who has signed what sites bring (rule R2).
     pub verifier: Arc<dyn Verifier>,
     /// What its store knows of its history (rule R9).
@@ -95,6 +97,7 @@ impl HomeConfig {
             alive: Some(AliveLimits::default()),
             log_trim_max: limits::LOG_TRIM_MAX,
             pages_removed_max: limits::PAGES_REMOVED_MAX,
+            lease_ms: limits::LEASE_MS,
             verifier: Arc::new(NoVerifier),
             history: HomeHistory::first(0, ReceiptKey::new([0; 32])),
         }

@@ -1,6 +1,7 @@
 //! What the home sends when it is durable (rule 1).
 
 use crate::edge::downstream::{News, Values};
+use crate::edge::followers::Followers;
 use crate::home::log::queue::{OnDurable, Reached};
 use crate::home::pages::remove::Remover;
 use crate::home::serve::Serve;
@@ -9,7 +10,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use thorp_model::{
     Audience, CallId, CallResponse, Down, EdgeId, FetchRefusal, PageChange, PageDigest, PageId,
-    PageSlots, SegmentId, message,
+    PageSlots, SegmentId, UpdateId, message,
 };
 
 /// Sends to children what waited for the disk.
@@ -20,6 +21,7 @@ use thorp_model::{
 pub(super) struct Delivery<'a> {
     pub(super) serve: Serve<'a>,
     pub(super) remover: &'a mut Remover,
+    pub(super) followers: &'a Followers,
 }
 
 impl Delivery<'_> {
@@ -42,6 +44,10 @@ impl Delivery<'_> {
             }
             OnDurable::Tell(edge, commit, outcome) => {
                 outbox.down(edge, Down::outcome(home, commit, outcome));
+            }
+            OnDurable::Reject(edge, commit, outcome, update) => {
+                outbox.down(edge, Down::outcome(home, commit, outcome));
+                self.tell_rejected(update, outbox);
             }
             OnDurable::Answer(edge, call, result) => {
                 outbox.down(edge, responses::call_result(home, call, result));
@@ -96,8 +102,17 @@ impl Delivery<'_> {
             digests,
             executed: reached.executed,
             run: reached.run,
+            update: reached.update.map(|update| (update, self.followers.of(update.segment))),
         };
         self.serve.children.deliver(news, outbox);
+    }
+
+    /// Whoever follows the segment of an update shows it no more.
+    fn tell_rejected(&mut self, update: UpdateId, outbox: &mut Outbox) {
+        let at = (self.serve.log.durable(), self.serve.promised());
+        let followers = self.followers.of(update.segment);
+        let children = &mut self.serve.children;
+        children.tell_rejected(update, &followers, at, outbox);
     }
 
     /// What is sent to this child now rests on what is durable (rule R9).

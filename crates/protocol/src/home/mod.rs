@@ -27,6 +27,8 @@
 //! | `founding` | how a segment begins, and the home's own records |
 //! | `delivery` | what the children are sent when it is durable |
 //! | `housekeeping` | the home's own batches: installations and removals |
+//! | `saved` | how far each log's updates are executed (rule C7) |
+//! | `writers` | who may have written what the home has not seen, and readers that wait for it (rules C1, C3 and C4) |
 
 mod admission;
 mod allowance;
@@ -54,6 +56,7 @@ mod registrars;
 mod responses;
 mod resync;
 mod rights;
+mod saved;
 mod segments;
 mod serve;
 mod stager;
@@ -63,6 +66,7 @@ mod tables;
 mod tests;
 mod two_phase;
 mod usage;
+mod writers;
 
 pub use crate::home::config::HomeConfig;
 pub use crate::home::drift::ClockDrift;
@@ -97,6 +101,8 @@ use crate::home::two_phase::inquiry::Inquiry;
 use crate::home::two_phase::passed_questions::PassedQuestions;
 use crate::home::two_phase::remembered::Remembered;
 use crate::home::two_phase::resolution::Resolution;
+use crate::home::writers::{Writers, Writing};
+use crate::home::saved::Saving;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -131,6 +137,7 @@ pub struct Home {
     closed: Option<Closed>,
     parking: Parking,
     waiters: Waiters,
+    writers: Writers,
     installer: Installer,
     remover: Remover,
     next_beat: Millis,
@@ -184,6 +191,7 @@ impl StateMachine for Home {
             Event::Command(command) => self.command(now, command, outbox),
             Event::Tick => {}
         }
+        self.writing(None).finish(now.mono, outbox);
         self.delivery().send_due(outbox);
         for edge in self.neighbours.tick(now.mono, outbox) {
             self.neighbour_is_silent(edge, outbox);
@@ -199,7 +207,8 @@ impl StateMachine for Home {
 
     fn deadline(&self) -> Option<Millis> {
         let alive = self.neighbours.deadline();
-        alive.into_iter().chain([self.next_beat]).min()
+        let pulls = self.writers.deadline();
+        alive.into_iter().chain(pulls).chain([self.next_beat]).min()
     }
 }
 
@@ -218,6 +227,7 @@ impl Home {
             installed,
             first_ops,
             receipts,
+            granted,
         } = recovery::recover(&config, store, now)?;
         let first = (Purpose::Housekeeping, first_ops);
         log.append(now, first, OnDurable::Nothing, outbox);
@@ -237,6 +247,7 @@ impl Home {
             closed: config.history.closed.clone(),
             parking: Parking::new(config.parked_max, config.parked_bytes_max),
             waiters: Waiters::new(config.per_name.fetches_max),
+            writers: Writers::new(config.lease_ms, granted, now.mono),
             next_beat: Millis(0),
             neighbours: Neighbours::new(config.alive),
             config,
@@ -359,7 +370,11 @@ impl Home {
             ("parked", self.parking.len()),
             ("parked_bytes", self.parking.bytes()),
             ("waiting", self.waiters.len()),
+            ("logs", self.tables.saved.len()),
         ]
+        .into_iter()
+        .chain(self.writers.sizes())
+        .collect()
     }
 
     /// A node has come. Its stream begins when it has claimed what it holds (rule R9).
@@ -437,6 +452,7 @@ impl Home {
             return self.end_edge(edge, "too many children", outbox);
         }
         self.tables.audit.learn(&peer.name);
+        self.writing(None).came(peer.node, outbox);
     }
 
     // --- History (rule R9) ---
@@ -532,6 +548,7 @@ impl Home {
         }
         self.parking.forget(edge);
         self.waiters.forget(edge);
+        self.writers.went(edge);
     }
 
     /// Ends an edge now: what still comes of it changes nothing.
@@ -569,14 +586,23 @@ impl Home {
             Up::Ack(ack) => self.acknowledged(edge, ack.position, outbox),
             Up::Watch(watch) => self.watch(edge, &watch, outbox),
             Up::Report(report) => self.resync().report(edge, &report, outbox),
-            Up::Commit(request) => self.commit(now, (edge, who), request, outbox),
+            Up::Commit(request) => self.commit(now, (edge, who), (request, None), outbox),
+            Up::Save(save) => {
+                let saving = Saving {
+                    update: save.update,
+                    confirmed: save.confirmed,
+                };
+                let saved = (save.request, Some(saving));
+                self.commit(now, (edge, who), saved, outbox);
+            }
+            Up::Heads(heads) => self.writing(None).heads(edge, heads),
             Up::Decide(decide) => self.decide(now, edge, &decide, outbox),
             Up::Settled(settled) => self.decisions().settled(settled.commit, outbox),
             Up::Call(call) => self.called(now, (edge, who), call, outbox),
             Up::Denied(denied) => self.denied_below(edge, &denied, outbox),
             Up::Judge(judge) => self.judge_below(now, edge, &judge, outbox),
-            // Nobody redirects to or from a home.
-            Up::Peer(_) => {}
+            // Nobody redirects to or from a home, which shows nothing that it has not executed.
+            Up::Peer(_) | Up::Update(_) => {}
         }
         self.note_denials();
     }
@@ -624,7 +650,8 @@ impl Home {
             && planted::is(Bug::UndelegatedRecorded)
         {
             let (tables, log) = (&mut self.tables, &mut self.log);
-            return tables.refuse(edge, request, Refusal::Unknown, log, outbox);
+            let refused = (request, None, Refusal::Unknown);
+            return tables.refuse(edge, refused, log, outbox);
         }
         if let Some(answer) = delegation::not_delegated(self.config.home, message, why) {
             outbox.down(edge, answer);
@@ -703,7 +730,16 @@ impl Home {
             ends_unknown: true,
         };
         let carrier = self.carrier(edge);
-        self.calls(carrier).call(now, caller, call.request, outbox);
+        let mut writing = self.writing(carrier);
+        match call.request {
+            CallRequest::Follow { segment, logs } => writing.follow(caller, segment, &logs),
+            CallRequest::Lease { segments } => writing.lease(now.mono, caller, &segments, outbox),
+            CallRequest::Pull {
+                segments,
+                patience_ms,
+            } => writing.pull(now.mono, caller, (segments, patience_ms), outbox),
+            request => self.calls(carrier).call(now, caller, request, outbox),
+        }
     }
 
     /// The node whose edge brings something, if it is a child.
@@ -722,7 +758,7 @@ impl Home {
         &mut self,
         now: Now,
         (edge, who): (EdgeId, Principal),
-        request: CommitRequest,
+        (request, saving): (CommitRequest, Option<Saving>),
         outbox: &mut Outbox,
     ) {
         if self.allowance().has_all_commits((edge, who.name), outbox) {
@@ -735,6 +771,7 @@ impl Home {
             who,
             carrier: self.carrier(edge),
             request,
+            saving,
             needs: BTreeSet::new(),
             missing: BTreeSet::new(),
         };
@@ -908,6 +945,7 @@ impl Home {
             self.log.append(now, batch, OnDurable::Nothing, outbox);
         }
         self.expire_staged(now, outbox);
+        self.writing(None).sweep(now.mono);
         self.write_audit(now, outbox);
         // A closed home asks nobody: what it is in doubt about may be of a lost history.
         if self.closed.is_none() {
@@ -951,6 +989,18 @@ impl Home {
                 waiters: &mut self.waiters,
             },
             remover: &mut self.remover,
+            followers: &self.writers.followers,
+        }
+    }
+
+    fn writing(&mut self, carrier: Option<NameId>) -> Writing<'_> {
+        Writing {
+            home: self.config.home,
+            writers: &mut self.writers,
+            children: &self.children,
+            tables: &mut self.tables,
+            log: &mut self.log,
+            carrier,
         }
     }
 

@@ -15,6 +15,7 @@ use crate::home::log::room::{Bill, Demand};
 use crate::home::outcomes::Outcomes;
 use crate::home::pages::store::Pages;
 use crate::home::rights::Rights;
+use crate::home::saved::{Saved, Saving};
 use crate::home::segments::Segments;
 use crate::home::staging::{Staging, is_not_named_yet};
 use crate::home::two_phase::joints::Joints;
@@ -52,6 +53,8 @@ pub(super) struct Tables {
     pub(super) receipts: OtherReceipts,
     /// What each name has used (rule R7).
     pub(super) usage: Usage,
+    /// How far each log is (rule C7).
+    pub(super) saved: Saved,
     /// Numbers that are never given twice.
     pub(super) next: NextRecord,
 }
@@ -70,6 +73,8 @@ pub(super) struct Entry {
     pub(super) removed: Option<SegmentId>,
     /// The child whose edge brought the commit: what changes rights is recorded with it (rule R8).
     pub(super) carrier: Option<NameId>,
+    /// The update that it is, if a log sent it: its number is stored in the same batch (rule C7).
+    pub(super) saving: Option<Saving>,
 }
 
 /// What the record of a refusal takes of the room that a full store keeps back.
@@ -88,6 +93,7 @@ impl Entry {
             executed: None,
             removed: None,
             carrier: None,
+            saving: None,
         }
     }
 }
@@ -183,6 +189,7 @@ impl Tables {
             executed,
             removed,
             carrier,
+            saving,
         } = entry;
         let position = log.accept(stamp);
         let run = effects.run;
@@ -202,6 +209,10 @@ impl Tables {
             self.outcomes.shed(whose.registration, log.free(), &mut ops);
             self.remember_joint(whose.id, stamp, &mut ops);
             ops.extend(self.votes.end(whose.id, outcome, now.mono));
+        }
+        if let Some(saving) = saving {
+            outbox.note(Note::UpdateSaved);
+            ops.push(self.saved.take(saving, None));
         }
         let name = whose.map(|(_, whose)| whose.id.member.name());
         for (segment, count) in effects.pages_of {
@@ -234,6 +245,7 @@ impl Tables {
             stamp,
             changes: record.changes,
             origin: whose.and_then(|(edge, whose)| Some((edge?, whose.id))),
+            update: saving.map(|saving| saving.update),
             executed,
             run,
             readers,
@@ -317,12 +329,11 @@ impl Tables {
         }
     }
 
-    /// Refuses a request. If that ends its id, the staged values that it names go.
+    /// Refuses a request. If that ends its id, the staged values that it names go, and an update takes its number.
     pub(super) fn refuse(
         &mut self,
         edge: EdgeId,
-        request: &CommitRequest,
-        refusal: Refusal,
+        (request, saving, refusal): (&CommitRequest, Option<Saving>, Refusal),
         log: &mut Log,
         outbox: &mut Outbox,
     ) {
@@ -342,8 +353,13 @@ impl Tables {
             let votes = &self.votes;
             let is_taken = |of| votes.name_staged(whose.registration, of);
             self.staging.drop_named(request, is_taken, &mut ops);
+            if let Some(saving) = saving {
+                outbox.note(Note::UpdateRefused);
+                ops.push(self.saved.take(saving, Some(refusal.clone())));
+            }
         }
-        self.end_refused(edge, whose, (refusal, ops), bill.as_ref(), log, outbox);
+        let refused = (refusal, ops, saving);
+        self.end_refused(edge, whose, refused, bill.as_ref(), log, outbox);
     }
 
     /// Refuses an id, whether or not its request was ever seen here.
@@ -359,7 +375,7 @@ impl Tables {
         self.end_refused(
             edge,
             whose,
-            (refusal, Vec::new()),
+            (refusal, Vec::new(), None),
             bill.as_ref(),
             log,
             outbox,
@@ -371,7 +387,7 @@ impl Tables {
         &mut self,
         edge: EdgeId,
         whose: Whose,
-        (refusal, mut ops): (Refusal, Vec<Op>),
+        (refusal, mut ops, saving): (Refusal, Vec<Op>, Option<Saving>),
         bill: Option<&Bill>,
         log: &mut Log,
         outbox: &mut Outbox,
@@ -393,7 +409,10 @@ impl Tables {
         self.outcomes
             .record(whose.registration, whose.id, outcome.clone(), &mut ops);
         self.outcomes.shed(whose.registration, log.free(), &mut ops);
-        let then = OnDurable::Tell(edge, whose.id, outcome);
+        let then = match saving {
+            None => OnDurable::Tell(edge, whose.id, outcome),
+            Some(saving) => OnDurable::Reject(edge, whose.id, outcome, saving.update),
+        };
         // Small, and a full store pays for it.
         let purpose = log.pay(bill, None, Purpose::Housekeeping, outbox);
         log.append_ops(purpose, ops, then, outbox);

@@ -7,7 +7,7 @@ use crate::member::uplink::Uplink;
 use crate::member::{MemberAction, Outbox, Response};
 use thorp_model::limits::{DELEGATION_RENEWED_MS, HEARTBEAT_MS};
 use thorp_model::{
-    CallError, CallId, CallRequest, CallResponse, CommitId, HomeId, RequestId, Up, message,
+    CallError, CallId, CallRequest, CallResponse, CommitId, HomeId, RequestId, SegmentId, Up, message,
 };
 
 /// What the commits have to do about the answer to a call.
@@ -19,6 +19,10 @@ pub(super) enum Answered {
     NotRegistered(CallError),
     /// What the home knows of a commit whose answer was lost.
     Outcome(CommitId, Result<CallResponse, CallError>),
+    /// From where on the member follows a segment.
+    Following(SegmentId, Result<CallResponse, CallError>),
+    /// Whether the home grants leases.
+    Leased(Result<CallResponse, CallError>),
 }
 
 /// Makes calls and takes their answers.
@@ -77,7 +81,8 @@ impl Caller<'_> {
         self.call(called, outbox);
     }
 
-    fn call(&mut self, called: Called, outbox: &mut Outbox) {
+    /// Makes a call.
+    pub(super) fn call(&mut self, called: Called, outbox: &mut Outbox) {
         let (home, bytes) = (called.home, called.bytes);
         let call = self.calls.open(called);
         if bytes == 0 {
@@ -221,6 +226,8 @@ impl Caller<'_> {
                 })
             }
             Purpose::Outcome(commit) => Some(Answered::Outcome(commit, result)),
+            Purpose::Follow(segment) => Some(Answered::Following(segment, result)),
+            Purpose::Lease => Some(Answered::Leased(result)),
         }
     }
 

@@ -4,7 +4,9 @@ use crate::member::{MemberAction, Outbox, Response};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use thorp_model::limits::{CALLS_OF_A_PROGRAM_MAX, STAGED_PER_MEMBER_MAX};
-use thorp_model::{CallError, CallId, CallRequest, CommitId, HomeId, MemberId, RequestId};
+use thorp_model::{
+    CallError, CallId, CallRequest, CommitId, HomeId, MemberId, RequestId, SegmentId,
+};
 
 /// A call that is not answered.
 #[derive(Debug)]
@@ -25,6 +27,10 @@ pub(super) enum Purpose {
     Forgotten,
     Registering,
     Outcome(CommitId),
+    /// The member follows a segment (rule C6).
+    Follow(SegmentId),
+    /// The member wants leases (rule C4).
+    Lease,
 }
 
 /// The calls that are not answered, and those that a busy home has to take later.

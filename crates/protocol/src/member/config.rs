@@ -3,9 +3,11 @@
 use crate::edge::liveness::AliveLimits;
 use alloc::string::String;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use thorp_model::limits::{
     KEPT_CHANGES_MAX, PENDING_WRITES_COMMIT_BYTES_MAX, REPORT_PAGES_MAX, SEND_WINDOW_BYTES_MAX,
 };
+use thorp_model::records::UpdateRecord;
 use thorp_model::{MemberId, NoSigner, Signer};
 
 /// What a member gets when it starts.
@@ -28,6 +30,8 @@ pub struct MemberConfig {
     pub report_pages_max: usize,
     /// When a parent is silent; none waits for ever.
     pub alive: Option<AliveLimits>,
+    /// What is in its log, if it has one (rule C6).
+    pub log: Option<Vec<UpdateRecord>>,
     /// Signs with the key of the certificate of the member (rule R2).
     pub signer: Arc<dyn Signer>,
 }
@@ -44,6 +48,7 @@ impl MemberConfig {
             upward_bytes_max: SEND_WINDOW_BYTES_MAX,
             report_pages_max: REPORT_PAGES_MAX,
             alive: Some(AliveLimits::default()),
+            log: None,
             signer: Arc::new(NoSigner),
         }
     }

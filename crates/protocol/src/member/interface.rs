@@ -4,8 +4,9 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 use thorp_model::{
-    CallError, CallRequest, CallResponse, Command, CommitId, EdgeId, FetchRefusal, HomeId,
-    HomeNames, Incarnation, Outcome, Part, Place, Publish, RequestId, SegmentId, Stamp,
+    Batch, CallError, CallRequest, CallResponse, Command, CommitId, EdgeId, FetchRefusal, HomeId,
+    HomeNames, Incarnation, Lack, Mark, Outcome, PageWrites, Part, Place, Publish, Refusal,
+    RequestId, SegmentId, Stamp, Update, UpdateId,
 };
 
 /// What a member's program and page cache hand in.
@@ -20,6 +21,10 @@ pub enum MemberCommand {
     },
     /// The page cache is to give up these pages.
     Evict(Vec<Place>),
+    /// All batches of the log up to this one are in stable storage (rule C6).
+    Kept(Mark),
+    /// The log did not take a batch: what the disk lacks, or none if it is broken.
+    NotKept(Mark, Option<Lack>),
 }
 
 impl Command for MemberCommand {
@@ -31,12 +36,13 @@ impl Command for MemberCommand {
                 request,
                 Request::Forget(_)
                     | Request::Watch { on: false, .. }
+                    | Request::Follow { on: false, .. }
                     | Request::Call {
                         request: CallRequest::Unstage { .. },
                         ..
                     }
             ),
-            MemberCommand::Evict(_) => false,
+            MemberCommand::Evict(_) | MemberCommand::Kept(_) | MemberCommand::NotKept(..) => false,
         }
     }
 }
@@ -83,8 +89,53 @@ pub enum Request {
         /// Whether to begin or to end.
         on: bool,
     },
+    /// Write without waiting for the home (rule C6). Response: [`Response::Kept`] or [`Response::NotKept`].
+    Update {
+        /// The home of the segment.
+        home: HomeId,
+        /// What is written, all of one segment: pages and slots ascending, each once.
+        writes: Vec<PageWrites>,
+        /// The response waits so long for a lease: with one, whoever reads with a hard bound finds the update.
+        patience_ms: u32,
+    },
+    /// Show updates of neighbours in a segment before their home has them, or no longer (rule C6). Response, to the beginning:
+    /// [`Response::Following`].
+    Follow {
+        /// The home of the segment.
+        home: HomeId,
+        /// The segment.
+        segment: SegmentId,
+        /// Whether to begin or to end.
+        on: bool,
+    },
+    /// List the updates in the log. Response: [`Response::Updates`].
+    ListUpdates,
     /// The program no longer wants the response to this request. A commit goes on.
     Forget(RequestId),
+}
+
+/// An update in the log of a member.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UpdateInfo {
+    /// The update.
+    pub update: Update,
+    /// Why its home has refused it; none: its home has not said.
+    pub rejected: Option<Refusal>,
+}
+
+/// Why an update was not taken. It does not exist then.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NotKept {
+    /// The member has no log: nobody would keep the update if the member ended.
+    NoLog,
+    /// The log has as many updates, or bytes, as it may have.
+    LogFull,
+    /// The disk under the log is full.
+    DiskFull(Lack),
+    /// The disk under the log is broken.
+    Broken,
+    /// It writes nothing, to several segments, or too much.
+    Invalid,
 }
 
 /// Where a page came from.
@@ -114,6 +165,19 @@ pub enum Response {
     /// The commit is on its way to the only home that it takes in, and what it wrote is shown to the program: until it is
     /// refused, or the stream ends, or what it rests on is changed. Its outcome is told later (rule 14).
     Shown(CommitId),
+    /// An update is durable in the log, and shown (rule C6).
+    Kept {
+        /// Its name.
+        id: UpdateId,
+        /// Whether readers with hard bounds find it (rule C10).
+        is_leased: bool,
+    },
+    /// An update was not taken.
+    NotKept(NotKept),
+    /// Updates of neighbours are shown from now on, as far as the home can be reached.
+    Following,
+    /// What is in the log.
+    Updates(Vec<UpdateInfo>),
     /// What the home answered.
     Called(Result<CallResponse, CallError>),
     /// Too much is under way: ask again a little later.
@@ -173,6 +237,10 @@ pub enum MemberAction {
     /// A home has gone back in time: what the program has of it may be lost. The next [`MemberAction::Publish`] begins its
     /// cache anew. Pages that the home has granted may be granted to others (rule R9).
     WentBack(HomeId),
+    /// Make a batch of the log durable, after all earlier ones; [`MemberCommand::Kept`] or [`MemberCommand::NotKept`] follows.
+    Keep(Batch),
+    /// A home has refused an update for good. It stays in the log, on the list of rejected ones (rule C6).
+    Rejected(Update, Refusal),
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@
 //! | `calls`, `caller` | calls on their way, and registrations |
 //! | `signing` | what the member signs for the sites on its way (rule R2) |
 //! | `uplink` | the bytes on their way up |
+//! | `updates` | what is written without waiting for the home (rules C6 and C7) |
 
 mod caller;
 mod calls;
@@ -36,10 +37,13 @@ mod speculation;
 mod submit;
 #[cfg(test)]
 mod tests;
+mod updates;
 mod uplink;
 
 pub use config::MemberConfig;
-pub use interface::{MemberAction, MemberCommand, Request, Response, Source};
+pub use interface::{
+    MemberAction, MemberCommand, NotKept, Request, Response, Source, UpdateInfo,
+};
 
 use crate::edge::liveness::Neighbours;
 use crate::edge::pending_writes::PendingWrites;
@@ -52,14 +56,16 @@ use crate::member::replica::Replica;
 use crate::member::requests::Requests;
 use crate::member::signing::Signing;
 use crate::member::submit::Submitter;
+use crate::member::updates::{Updates, Updating};
 use crate::member::uplink::Uplink;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use thorp_model::limits::HEARTBEAT_MS;
 use thorp_model::{
-    Direction, Down, EdgeId, Event, HomeId, HomeNames, Image, Message, Millis, NodeKind, Note, Now,
-    Outcome, PageId, Place, Position, RequestId, StateMachine, Step, Verdict, message,
+    CommitId, Direction, Down, EdgeId, Event, HomeId, HomeNames, Image, LogId, Message, Millis,
+    NodeKind, Note, Now, Outcome, PageId, Place, Position, RequestId, StateMachine, Step, UpdateId,
+    Verdict, message,
 };
 
 /// What a member fills.
@@ -76,6 +82,7 @@ pub struct Member {
     pending_writes: PendingWrites,
     parents: BTreeMap<EdgeId, NodeKind>,
     neighbours: Neighbours,
+    updates: Updates,
     next_ack: Millis,
 }
 
@@ -113,6 +120,10 @@ impl StateMachine for Member {
                 self.requested(now, id, request, outbox);
             }
             Event::Command(MemberCommand::Evict(places)) => self.evict(&places, outbox),
+            Event::Command(MemberCommand::Kept(mark)) => self.updating().kept(mark, outbox),
+            Event::Command(MemberCommand::NotKept(mark, lack)) => {
+                self.updating().not_kept(mark, lack, outbox);
+            }
             Event::Tick => {
                 self.tick(now, outbox);
                 self.caller().unstage_again(outbox);
@@ -134,7 +145,8 @@ impl StateMachine for Member {
     fn deadline(&self) -> Option<Millis> {
         let fetches = self.homes.iter().filter_map(|(_, at)| at.up.deadline());
         let alive = self.neighbours.deadline();
-        fetches.chain(alive).chain([self.next_ack]).min()
+        let updates = self.updates.deadline();
+        fetches.chain(updates).chain(alive).chain([self.next_ack]).min()
     }
 }
 
@@ -149,6 +161,7 @@ impl Member {
             pending_writes: PendingWrites::new(config.kept_bytes_max),
             parents: BTreeMap::new(),
             neighbours: Neighbours::new(config.alive),
+            updates: Updates::new(LogId(config.id), config.log.clone()),
             next_ack: Millis(0),
             homes: Homes::new(config),
         }
@@ -190,9 +203,14 @@ impl Member {
     }
 
     /// What homes do not know yet, and whoever ends now leaves open there: outcomes of commits over several homes, which stay
-    /// in doubt, and staged values that are to be given up.
+    /// in doubt, and staged values that are to be given up; and updates of which the answer is on its way.
     pub fn untold(&self) -> usize {
-        self.commits.untold() + self.calls.giving_up()
+        self.commits.untold() + self.calls.giving_up() + self.updates.on_their_way()
+    }
+
+    /// Updates in the log that their homes have not executed, or refused.
+    pub fn unsaved(&self) -> usize {
+        self.updates.open()
     }
 
     /// The sizes of all tables, by name.
@@ -214,6 +232,9 @@ impl Member {
             ("upward_bytes", self.uplink.bytes()),
             ("kept", self.pending_writes.len()),
         ]
+        .into_iter()
+        .chain(self.updates.sizes())
+        .collect()
     }
 
     // --- Edges ---
@@ -242,6 +263,7 @@ impl Member {
         outbox.act(MemberAction::StreamEnded(home));
         self.homes.at(home).end(outbox);
         self.caller().stream_ended(home);
+        self.updating().end(home, outbox);
     }
 
     // --- The program ---
@@ -280,6 +302,23 @@ impl Member {
             Request::Watch { home, segment, on } => {
                 self.requests(home).watch(request_id, segment, on, outbox);
             }
+            Request::Update {
+                home,
+                writes,
+                patience_ms,
+            } => {
+                let written = (home, writes);
+                let mut updating = self.updating();
+                updating.update(request_id, written, patience_ms, outbox);
+            }
+            Request::Follow { home, segment, on } => {
+                let wanted = (home, segment, on);
+                self.updating().want(request_id, wanted, outbox);
+            }
+            Request::ListUpdates => {
+                let list = Response::Updates(self.updates.list());
+                outbox.act(MemberAction::Respond(request_id, list));
+            }
             Request::Forget(request_id) => self.forget(request_id),
         }
     }
@@ -290,6 +329,7 @@ impl Member {
             replica.pages.forget_request(request_id);
         }
         self.caller().forget(request_id);
+        self.updating().forget(request_id);
     }
 
     fn evict(&mut self, places: &[Place], outbox: &mut Outbox) {
@@ -315,6 +355,10 @@ impl Member {
         if !self.parents.contains_key(&edge) {
             return outbox.note(Note::OtherEpochDropped);
         }
+        if let Down::Update(told) = message {
+            // It is beside all streams.
+            return self.updating().shown(told, outbox);
+        }
         // A member belongs to one parent at a time, for each home (rule 1).
         let home = message.home();
         let has_ended = matches!(message, Down::End(_));
@@ -333,16 +377,35 @@ impl Member {
 
     fn heard(&mut self, now: Millis, edge: EdgeId, message: Down, outbox: &mut Outbox) {
         let home = message.home();
-        let replica = self.homes.at(home);
         match message {
             Down::Begin(begin) => self.begin(now, edge, begin, outbox),
             Down::End(_) => self.end(home, outbox),
-            Down::Step(step) => self.step(now, step, outbox),
-            Down::Image(response) => replica.image(now, response, outbox),
-            Down::Peer(peer) => replica.peer_image(now, peer, outbox),
-            Down::Redirect(redirect) => replica.help(edge, redirect, outbox),
-            Down::Heartbeat(heartbeat) => replica.heartbeat(now, &heartbeat, outbox),
+            Down::Step(step) => self.step(now, (step, None), outbox),
+            Down::Saved(saved) => {
+                let update = Some((saved.update, saved.is_executed));
+                self.step(now, (saved.step, update), outbox);
+            }
+            Down::Get(get) => self.updating().pulled(&get, outbox),
+            Down::Tell(tell) => self.updating().told_to_tell(home, tell.segment, outbox),
+            Down::Update(_) => {}
+            Down::Image(response) => self.homes.at(home).image(now, response, outbox),
+            Down::Peer(peer) => self.homes.at(home).peer_image(now, peer, outbox),
+            Down::Redirect(redirect) => self.homes.at(home).help(edge, redirect, outbox),
+            Down::Heartbeat(heartbeat) => {
+                self.homes.at(home).heartbeat(now, &heartbeat, outbox);
+            }
             Down::Voted(voted) => self.submitter().voted(&voted, outbox),
+            Down::Refused(refused) if self.updating().is_sent(refused.commit) => {
+                let refusal = Some(refused.refusal);
+                let mut updating = self.updating();
+                updating.answered(refused.commit, refusal, outbox);
+            }
+            Down::Committed(committed) if self.updating().is_sent(committed.commit) => {
+                let (commit, position) = (committed.commit, committed.position);
+                let replica = self.homes.at(home);
+                replica.outcome_remembered(commit, position, None, outbox);
+                self.updating().answered(commit, None, outbox);
+            }
             Down::Refused(refused) => {
                 let outcome = Outcome::Refused(refused.refusal);
                 let mut submitter = self.submitter();
@@ -356,7 +419,7 @@ impl Member {
             Down::Hint(hint) => self.requests(home).hinted(&hint, outbox),
             Down::Joined(joined) => self.requests(home).joined(&joined, outbox),
             Down::Resynchronised(answer) => self.resynchronised(now, &answer, outbox),
-            Down::Receipt(receipt) => replica.up.take_receipt(receipt),
+            Down::Receipt(receipt) => self.homes.at(home).up.take_receipt(receipt),
             // A member passes no claims up.
             Down::Judged(_) => {}
         }
@@ -375,24 +438,35 @@ impl Member {
         });
         let helpers = self.parents.get(&edge) == Some(&NodeKind::Redirector);
         let forgets = begin.verdict == Verdict::Forget;
+        let follows = self.updates.followed(home);
         let replica = self.homes.at(home);
-        replica.begin(now, edge, begin, helpers, outbox);
+        replica.begin(now, edge, begin, (helpers, follows), outbox);
         if forgets {
             self.submitter().went_back(home, outbox);
         }
         self.caller().resend(home, outbox);
+        self.updating().begin(home, forgets, outbox);
         self.submitter().resend(home, outbox);
     }
 
     /// One position: the member puts in the values that it kept of its own commit (rule 8).
-    fn step(&mut self, now: Millis, mut step: Step, outbox: &mut Outbox) {
+    fn step(
+        &mut self,
+        now: Millis,
+        (mut step, update): (Step, Option<(UpdateId, bool)>),
+        outbox: &mut Outbox,
+    ) {
         let home = step.home;
         if let Some(commit) = step.commit {
             self.pending_writes
                 .fill((home, commit), step.executed, &mut step.changes);
         }
-        self.homes.at(home).step(now, &step, outbox);
-        if let Some(commit) = step.commit {
+        let settled = match update {
+            Some(update) => self.updating().saved(home, update, outbox),
+            None => Vec::new(),
+        };
+        self.homes.at(home).step(now, &step, settled, outbox);
+        if let Some(commit) = step.commit.filter(|_| update.is_none()) {
             let outcome = Outcome::Committed {
                 position: step.position,
                 stamp: step.stamp,
@@ -410,18 +484,36 @@ impl Member {
         outbox: &mut Outbox,
     ) {
         let home = answer.home;
-        let Some(ended) = self.homes.at(home).resynchronised(answer, outbox) else {
-            return;
-        };
+        if let Some(ended) = self.homes.at(home).resynchronised(answer, outbox) {
+            self.went_on(now, home, ended, outbox);
+        }
+    }
+
+    /// The member stands where its parent does.
+    fn went_on(
+        &mut self,
+        now: Millis,
+        home: HomeId,
+        ended: BTreeMap<CommitId, Outcome>,
+        outbox: &mut Outbox,
+    ) {
         for (commit, outcome) in ended {
             self.submitter().ended(home, commit, outcome, outbox);
         }
         self.homes.at(home).caught_up(now, outbox);
+        self.updating().tell_due(outbox);
     }
 
     fn answered(&mut self, now: Millis, result: message::CallResult, outbox: &mut Outbox) {
         let home = result.home;
         match self.caller().answered(result, outbox) {
+            Some(Answered::Following(segment, result)) => {
+                self.updating().following((home, segment), result, outbox);
+                if let Some(ended) = self.homes.at(home).go_on_if_done(outbox) {
+                    self.went_on(now, home, ended, outbox);
+                }
+            }
+            Some(Answered::Leased(result)) => self.updating().leased(home, &result, outbox),
             Some(Answered::Registered) => {
                 self.submitter().send_dropped_decisions(home, outbox);
                 self.send_waiting(home, outbox);
@@ -458,6 +550,7 @@ impl Member {
 
     fn send_waiting(&mut self, home: HomeId, outbox: &mut Outbox) {
         self.submitter().send_waiting(home, outbox);
+        self.updating().send(home, outbox);
         self.caller().send_waiting(home, outbox);
     }
 
@@ -475,6 +568,7 @@ impl Member {
         for (_, replica) in self.homes.iter_mut() {
             replica.up.tick(now, outbox);
         }
+        self.updating().tick(outbox);
         if now < self.next_ack {
             return;
         }
@@ -500,6 +594,21 @@ impl Member {
 
     fn caller(&mut self) -> Caller<'_> {
         self.submitter().caller
+    }
+
+    fn updating(&mut self) -> Updating<'_> {
+        Updating {
+            updates: &mut self.updates,
+            caller: Caller {
+                calls: &mut self.calls,
+                homes: &mut self.homes,
+                uplink: &mut self.uplink,
+                signing: &mut self.signing,
+            },
+            commits: &mut self.commits,
+            pending_writes: &mut self.pending_writes,
+            parents: &self.parents,
+        }
     }
 
     fn submitter(&mut self) -> Submitter<'_> {

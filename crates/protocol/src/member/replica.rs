@@ -14,7 +14,7 @@ use thorp_model::planted::Bug;
 use thorp_model::{
     CommitId, EdgeId, Epoch, HomeId, Image, Millis, Note, Outcome, OverlayUpdate, PageChange,
     PageId, Part, PeerImage, Place, Position, Publish, Registration, RequestId, SegmentId, SlotSet,
-    Stamp, Step, Verdict, message, planted,
+    Stamp, Step, TentativeChange, UpdateId, Verdict, message, planted,
 };
 
 /// What a member knows of one home.
@@ -38,6 +38,8 @@ pub(super) struct Replica {
     pub(super) history: u64,
     /// What is watched, and by which request of the program.
     pub(super) watches: BTreeMap<SegmentId, RequestId>,
+    /// What is to happen to shown updates when the member goes on (rule C6).
+    tentative: TentativeChange,
 }
 
 impl Replica {
@@ -56,6 +58,7 @@ impl Replica {
             signs_at: None,
             history: 0,
             watches: BTreeMap::new(),
+            tentative: TentativeChange::default(),
         }
     }
 
@@ -88,6 +91,7 @@ impl Replica {
             heard: self.up.heard,
             missed: None,
             history: self.history,
+            tentative: TentativeChange::default(),
         }
     }
 
@@ -99,7 +103,7 @@ impl Replica {
         now: Millis,
         edge: EdgeId,
         begin: message::Begin,
-        helpers: bool,
+        (helpers, follows): (bool, Vec<SegmentId>),
         outbox: &mut Outbox,
     ) {
         let is_first = self.up.epoch == Epoch(0);
@@ -113,13 +117,14 @@ impl Replica {
             // What the home executes from now on names this incarnation.
             self.is_forgotten();
         }
-        let held = self.report_all();
+        let held = self.report_all(follows);
         self.up.begin(edge, begin, held, now, outbox);
         self.recent_changes.begin_anew(self.up.position);
         self.send_reports(outbox);
         if !held {
             let mut publish = self.publish();
             publish.missed = (!is_first).then(Vec::new);
+            publish.tentative = core::mem::take(&mut self.tentative);
             publish.images = forgotten.into_iter().map(|page| (page, None)).collect();
             outbox.act(MemberAction::Publish(publish));
         }
@@ -146,10 +151,18 @@ impl Replica {
     }
 
     /// Takes in everything of one position that concerns this member, but for the outcome of its commit.
-    pub(super) fn step(&mut self, now: Millis, step: &Step, outbox: &mut Outbox) {
+    /// Updates that leave the view with it are named (rule C6).
+    pub(super) fn step(
+        &mut self,
+        now: Millis,
+        step: &Step,
+        settled: Vec<UpdateId>,
+        outbox: &mut Outbox,
+    ) {
         let at = (step.position, step.stamp);
         self.up.advance_promised(step.position, step.watermark);
         self.up.keep(at, &step.changes, now, outbox);
+        self.tentative.settled.extend(settled);
         self.take_step(step.commit, &step.changes, at, outbox);
     }
 
@@ -164,6 +177,7 @@ impl Replica {
             return self.take_held(changes, at);
         }
         let mut publish = self.publish();
+        publish.tentative = core::mem::take(&mut self.tentative);
         // What a parent from behind tells once more changes nothing that is held or was read,
         // and would be told to watches as if it were of here.
         let is_new = at.0 >= self.up.position;
@@ -355,11 +369,12 @@ impl Replica {
 
     /// Reports every page to a new parent. True if there is any: then the
     /// member is held.
-    fn report_all(&mut self) -> bool {
+    fn report_all(&mut self, follows: Vec<SegmentId>) -> bool {
         self.resync.clear();
         let all = self.pages.report(self.up.position);
         self.resync.report(&all);
-        !all.is_empty()
+        self.resync.follow(follows);
+        !self.resync.is_done()
     }
 
     fn send_reports(&mut self, outbox: &mut Outbox) {
@@ -390,11 +405,48 @@ impl Replica {
         }
         self.settle_strays(outbox);
         self.send_reports(outbox);
-        if !self.resync.is_done() {
+        self.go_on_if_done(outbox)
+    }
+
+    /// If nothing is open any more, the member goes on.
+    pub(super) fn go_on_if_done(
+        &mut self,
+        outbox: &mut Outbox,
+    ) -> Option<BTreeMap<CommitId, Outcome>> {
+        if !self.up.is_held() || !self.resync.is_done() {
             return None;
         }
         self.go_on(outbox);
         Some(self.resync.take_ended())
+    }
+
+    /// The home has told how far the logs of a segment are (rule C7), or will not.
+    pub(super) fn followed(
+        &mut self,
+        segment: SegmentId,
+        change: TentativeChange,
+        is_over: bool,
+        outbox: &mut Outbox,
+    ) {
+        if is_over {
+            self.resync.followed(segment);
+        }
+        self.show_tentatively(change, outbox);
+    }
+
+    /// Updates are shown, or no more. While the member is held, what leaves waits until it goes on: the images of the old
+    /// stream are without it.
+    pub(super) fn show_tentatively(&mut self, change: TentativeChange, outbox: &mut Outbox) {
+        let mut publish = self.publish();
+        if self.up.is_held() {
+            self.tentative.settled.extend(change.settled);
+            publish.tentative.shown = change.shown;
+        } else {
+            publish.tentative = change;
+        }
+        if publish.tentative != TentativeChange::default() {
+            outbox.act(MemberAction::Publish(publish));
+        }
     }
 
     /// Goes on to where the parent stands, with all pages at once (rule 4).
@@ -416,6 +468,7 @@ impl Replica {
             publish.images.push((page, image));
         }
         publish.missed = Some(missed);
+        publish.tentative = core::mem::take(&mut self.tentative);
         outbox.act(MemberAction::Publish(publish));
         self.settle_strays(outbox);
     }

@@ -9,7 +9,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use thorp_model::{
     CommitId, EdgeId, Epoch, HomeId, Image, Note, Outcome, PageChange, PageId, Position, Reported,
-    Stamp, change, message,
+    SegmentId, Stamp, change, message,
 };
 
 /// What is known of a member's pages while it is held.
@@ -25,6 +25,8 @@ pub(super) struct Resync {
     next: BTreeMap<PageId, Option<Image>>,
     /// What the program will be told then: it would look for its writes in vain before.
     ended: BTreeMap<CommitId, Outcome>,
+    /// Segments of which the home has not told how far their logs are (rule C7).
+    follows: BTreeSet<SegmentId>,
 }
 
 impl Resync {
@@ -37,6 +39,7 @@ impl Resync {
             unsure: BTreeSet::new(),
             next: BTreeMap::new(),
             ended: BTreeMap::new(),
+            follows: BTreeSet::new(),
         }
     }
 
@@ -46,6 +49,17 @@ impl Resync {
         self.unsure.clear();
         self.next.clear();
         self.ended.clear();
+        self.follows.clear();
+    }
+
+    /// The member goes on when it follows these segments, too.
+    pub(super) fn follow(&mut self, segments: Vec<SegmentId>) {
+        self.follows.extend(segments);
+    }
+
+    /// The member follows a segment, or cannot.
+    pub(super) fn followed(&mut self, segment: SegmentId) {
+        self.follows.remove(&segment);
     }
 
     /// Reports these pages.
@@ -115,7 +129,7 @@ impl Resync {
 
     /// Whether everything that was reported is answered.
     pub(super) fn is_done(&self) -> bool {
-        self.reports.is_empty()
+        self.reports.is_empty() && self.follows.is_empty()
     }
 
     /// What the pages are from now on, where that is something else than before.

@@ -18,6 +18,7 @@
 //! | `resync` | reports of children and of the node's own memory (rule 13) |
 //! | `reach` | the homes that the node is to reach (rule 1) |
 //! | `watch` | the segments that are watched below and above |
+//! | `writers` | updates of logs below, and pulls (rules C3 and C6) |
 
 mod config;
 mod delegations;
@@ -37,6 +38,7 @@ mod tests;
 mod unanswered;
 mod waiter;
 mod watch;
+mod writers;
 
 pub use config::RedirectorConfig;
 pub use reach::ParentNames;
@@ -62,7 +64,7 @@ use thorp_model::planted::Bug;
 use thorp_model::{
     CallRequest, Claim, Direction, Down, EdgeId, Epoch, Event, HomeId, HomeNames, Image, MemberId,
     Message, Millis, NameId, NodeKind, Note, Now, Outcome, PageId, Peer, Position, StateMachine,
-    Step, Up, message, planted,
+    Step, Up, UpdateId, message, planted,
 };
 
 /// What a redirector fills.
@@ -145,8 +147,9 @@ impl StateMachine for Redirector {
 
     fn deadline(&self) -> Option<Millis> {
         let fetches = self.homes.values().filter_map(|p| p.up.deadline());
+        let pulls = self.homes.values().filter_map(|p| p.writers.deadline());
         let alive = self.neighbours.deadline();
-        fetches.chain(alive).chain([self.next_beat]).min()
+        fetches.chain(pulls).chain(alive).chain([self.next_beat]).min()
     }
 }
 
@@ -250,6 +253,9 @@ impl Redirector {
             ("delegations", self.delegations.len()),
             ("upward_bytes", self.passed.bytes()),
             ("kept", self.pending_writes.len()),
+            ("followers", sum(|p| p.writers.sizes()[0].1)),
+            ("leases", sum(|p| p.writers.sizes()[1].1)),
+            ("pulls", sum(|p| p.writers.sizes()[2].1)),
         ]
     }
 
@@ -282,7 +288,21 @@ impl Redirector {
         }
         let proxy = self.homes.get_mut(&home);
         match (message, proxy) {
-            (Up::Commit(request), _) => self.forwarder().commit(edge, request, outbox),
+            (Up::Commit(request), _) => self.forwarder().commit(edge, (request, None), outbox),
+            (Up::Save(save), _) => {
+                let saving = Some((save.update, save.confirmed));
+                self.forwarder()
+                    .commit(edge, (save.request, saving), outbox);
+            }
+            (Up::Update(told), Some(proxy)) => {
+                let of = (edge, child);
+                if let Err(why) = proxy.writing().update_from(of, &told, outbox) {
+                    cut_off(edge, why, outbox);
+                }
+            }
+            (Up::Heads(heads), Some(proxy)) => {
+                proxy.writing().heads(now, child.node, heads, outbox);
+            }
             (Up::Decide(decide), _) => self.forwarder().decide(edge, decide, outbox),
             (Up::Settled(settled), Some(proxy)) => {
                 proxy.pass_unanswered(child.node.name(), Up::Settled(settled), outbox);
@@ -333,12 +353,18 @@ impl Redirector {
 
     fn call(&mut self, edge: EdgeId, call: message::Call, outbox: &mut Outbox) {
         let (home, id) = (call.home, call.call);
-        let request =
-            matches!(call.request, CallRequest::Register(_)).then(|| call.request.clone());
+        let is_noted = matches!(
+            call.request,
+            CallRequest::Register(_) | CallRequest::Follow { .. } | CallRequest::Lease { .. }
+        );
+        let request = is_noted.then(|| call.request.clone());
         if self.forwarder().call(edge, call, outbox)
             && let Some(request) = request
         {
             self.delegations.passed(home, id, &request);
+            if let Some(proxy) = self.homes.get_mut(&home) {
+                proxy.writers.passed(id, edge, &request);
+            }
         }
     }
 
@@ -532,6 +558,12 @@ impl Redirector {
             return outbox.note(Note::OtherEpochDropped);
         }
         let home = message.home();
+        if let Down::Update(told) = &message {
+            if let Some(proxy) = self.homes.get_mut(&home) {
+                proxy.writing().show(edge, told, outbox);
+            }
+            return;
+        }
         let has_ended = matches!(message, Down::End(_));
         let is_heard = match self.homes.get_mut(&home) {
             Some(proxy) => proxy.hears(now, edge, &message, outbox),
@@ -553,7 +585,19 @@ impl Redirector {
         match (message, proxy) {
             (Down::Begin(begin), _) => self.begin(now, edge, begin, outbox),
             (Down::End(_), _) => self.end(home, outbox),
-            (Down::Step(step), _) => self.step(now, step, outbox),
+            (Down::Step(step), _) => self.step(now, (step, None), outbox),
+            (Down::Saved(saved), Some(proxy)) if !saved.is_executed => {
+                proxy.writing().rejected(&saved, outbox);
+            }
+            (Down::Saved(saved), _) => {
+                self.step(now, (saved.step, Some(saved.update)), outbox);
+            }
+            // It is beside the stream.
+            (Down::Update(_), _) => {}
+            (Down::Get(get), Some(proxy)) => proxy.writing().pull(now, get, outbox),
+            (Down::Tell(tell), Some(proxy)) => {
+                proxy.writing().told_to_tell(tell.segment, outbox);
+            }
             (Down::Voted(voted), _) => self.forwarder().voted(&voted, outbox),
             (Down::Refused(refused), _) => {
                 let outcome = Outcome::Refused(refused.refusal);
@@ -565,7 +609,7 @@ impl Redirector {
             (Down::Receipt(receipt), Some(proxy)) => proxy.up.take_receipt(receipt),
             (Down::CallResult(result), _) => {
                 self.delegations.answered(&result);
-                self.forwarder().call_result(&result, outbox);
+                self.forwarder().call_result(now, &result, outbox);
             }
             (Down::Image(response), Some(proxy)) => proxy.image(now, response, outbox),
             (Down::Peer(peer), Some(proxy)) => proxy.peer_image(now, peer, outbox),
@@ -635,7 +679,12 @@ impl Redirector {
     }
 
     /// One position. The values that were kept of the commit are put in here and nowhere else (rule 8).
-    fn step(&mut self, now: Millis, mut step: Step, outbox: &mut Outbox) {
+    fn step(
+        &mut self,
+        now: Millis,
+        (mut step, update): (Step, Option<UpdateId>),
+        outbox: &mut Outbox,
+    ) {
         let (home, commit) = (step.home, step.commit);
         let from = commit.map(|id| self.passed.commit_ended(home, id));
         let last = from.as_ref().and_then(ReplyRoutes::last);
@@ -655,7 +704,7 @@ impl Redirector {
             position: step.position,
             stamp: step.stamp,
         };
-        let invalidated = proxy.step(now, step, (origin, run), outbox);
+        let invalidated = proxy.step(now, step, (origin, run, update), outbox);
         if let Some((commit, mut from)) = commit.zip(from) {
             for edge in from.take_others() {
                 proxy.vouch(edge, outbox);
@@ -693,12 +742,14 @@ impl Redirector {
     fn tick(&mut self, now: Millis, outbox: &mut Outbox) {
         for proxy in self.homes.values_mut() {
             proxy.up.tick(now, outbox);
+            proxy.writing().finish(now, outbox);
         }
         if now >= self.next_beat {
             self.next_beat = now.plus(HEARTBEAT_MS);
             for proxy in self.homes.values_mut() {
                 proxy.serve().expire_redirects(now);
                 proxy.report_denials(outbox);
+                proxy.writers.sweep(now);
                 proxy.acknowledge(outbox);
             }
         }

@@ -17,6 +17,7 @@ use crate::redirector::subtree::Subtree;
 use crate::redirector::unanswered::Unanswered;
 use crate::redirector::waiter::Waiter;
 use crate::redirector::watch::{Watched, Watching};
+use crate::redirector::writers::{Writers, Writing};
 use crate::redirector::{Outbox, RedirectorConfig};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -25,8 +26,15 @@ use thorp_model::planted::Bug;
 use thorp_model::{
     Audience, Carriers, Claim, CommitId, Down, EdgeId, Epoch, HomeId, Millis, NameId, Note,
     PageChange, PageDigest, PageId, PageSlots, Peer, PeerImage, SegmentId, SlotChange, SlotSet,
-    Step, Up, Verdict, message, planted,
+    Step, Up, UpdateId, Verdict, message, planted,
 };
+
+/// What a step delivers: the commit of a child, the slots in which a procedure of it ran, and the update that it saved.
+pub(super) type Delivered = (
+    Option<(EdgeId, CommitId)>,
+    BTreeMap<PageId, SlotSet>,
+    Option<UpdateId>,
+);
 
 /// What a redirector knows of one home.
 ///
@@ -47,6 +55,7 @@ pub(super) struct Proxy {
     /// Claims of nodes below that were passed up (rule R9).
     passed_claims: PassedClaims,
     unanswered: Unanswered,
+    pub(super) writers: Writers,
     reports: Reports<Whose>,
     reported_max: usize,
 }
@@ -70,6 +79,7 @@ impl Proxy {
             watched: Watched::default(),
             passed_claims: PassedClaims::default(),
             unanswered: Unanswered::default(),
+            writers: Writers::default(),
             reports,
             reported_max: config.reported_max,
         }
@@ -148,6 +158,7 @@ impl Proxy {
         self.prefetch.stream_ended();
         self.redirects.clear();
         self.watched.clear();
+        self.writers.stream_began();
         self.up.retain_waiting(|_| false);
         self.up.begin(edge, begin, false, now, outbox);
         self.resync().report_own(as_of, outbox);
@@ -175,6 +186,7 @@ impl Proxy {
             return false;
         }
         self.passed_claims.clear();
+        self.writers.stream_ended();
         let home = self.up.home;
         for edge in self.children.edges() {
             outbox.down(edge, Down::End(message::End { home }));
@@ -215,6 +227,7 @@ impl Proxy {
         };
         // The number of children was checked when the child came.
         self.children.begin(edge, peer, beginning, outbox);
+        self.writing().came(peer.node, outbox);
     }
 
     /// A child claims what it holds of this home: its stream begins, or the claim goes up (rule R9).
@@ -301,6 +314,7 @@ impl Proxy {
     /// A child went: what it was to help with goes to another.
     pub(super) fn child_went(&mut self, now: Millis, edge: EdgeId, outbox: &mut Outbox) {
         self.children.end(edge);
+        self.writers.child_went(edge);
         self.passed_claims.child_went(edge);
         self.prefetch.child_went(edge);
         self.reports.child_went(edge);
@@ -320,6 +334,15 @@ impl Proxy {
     pub(super) fn limit_memory(&mut self, bytes: usize, outbox: &mut Outbox) {
         self.images.limit(bytes);
         self.subtree().shrink(outbox);
+    }
+
+    /// Updates and pulls.
+    pub(super) fn writing(&mut self) -> Writing<'_> {
+        Writing {
+            writers: &mut self.writers,
+            up: &mut self.up,
+            children: &mut self.children,
+        }
     }
 
     // --- Up ---
@@ -364,7 +387,7 @@ impl Proxy {
         &mut self,
         now: Millis,
         step: Step,
-        (origin, run): (Option<(EdgeId, CommitId)>, BTreeMap<PageId, SlotSet>),
+        (origin, run, update): Delivered,
         outbox: &mut Outbox,
     ) -> Vec<PageId> {
         let at = (step.position, step.stamp);
@@ -406,9 +429,14 @@ impl Proxy {
             digests,
             executed: step.executed,
             run,
+            update: update.map(|update| (update, self.writers.followers(update.segment))),
         };
+        let changed: Vec<SegmentId> = news.readers.iter().map(|(of, _)| *of).collect();
         for page in self.children.deliver(news, outbox) {
             self.subtree().give_up_if_unused(page, outbox);
+        }
+        for segment in changed {
+            self.writers.rights_changed(segment, &self.children);
         }
         if restricts {
             // A child that may not read any more watches no more.

@@ -11,8 +11,8 @@ use alloc::vec::Vec;
 use thorp_model::limits::{CALLS_PER_NAME_MAX, COMMITS_PER_NAME_MAX};
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CallError, CallId, CommitId, CommitRequest, Down, EdgeId, HomeId, MemberId, NameId, NodeKind,
-    Note, Outcome, Peer, Refusal, Up, message, planted,
+    CallError, CallId, CommitId, CommitRequest, Down, EdgeId, HomeId, MemberId, Millis, NameId, NodeKind,
+    Note, Outcome, Peer, Refusal, Up, UpdateId, message, planted,
 };
 
 /// What a commit is charged beside its reads and writes.
@@ -205,7 +205,12 @@ pub(super) struct Forwarder<'a> {
 impl Forwarder<'_> {
     /// Passes a commit on, and keeps what it writes (rule 8). The evidence is
     /// the member's own: nobody on the way rewrites it (rule 4).
-    pub(super) fn commit(&mut self, edge: EdgeId, mut request: CommitRequest, outbox: &mut Outbox) {
+    pub(super) fn commit(
+        &mut self,
+        edge: EdgeId,
+        (mut request, saving): (CommitRequest, Option<(UpdateId, u64)>),
+        outbox: &mut Outbox,
+    ) {
         let id = request.id;
         let home = request.home();
         let of_member = self.commits_of_member(edge, home);
@@ -236,7 +241,17 @@ impl Forwarder<'_> {
         }
         self.pending_writes.put(id, &request.part, outbox);
         self.passed.commit_sent(home, id, edge, bytes);
-        outbox.up(up, Up::Commit(request));
+        outbox.up(
+            up,
+            match saving {
+                None => Up::Commit(request),
+                Some((update, confirmed)) => Up::Save(message::Save {
+                    request,
+                    update,
+                    confirmed,
+                }),
+            },
+        );
     }
 
     /// The delivery of what is decided is this child's reply, also where the vote went another
@@ -349,8 +364,17 @@ impl Forwarder<'_> {
     }
 
     /// The result of a call goes to every edge that the call came up.
-    pub(super) fn call_result(&mut self, result: &message::CallResult, outbox: &mut Outbox) {
+    pub(super) fn call_result(
+        &mut self,
+        now: Millis,
+        result: &message::CallResult,
+        outbox: &mut Outbox,
+    ) {
         for edge in self.passed.call_answered(result.call) {
+            if let Some((proxy, peer)) = self.homes.get_mut(&result.home).zip(self.below.get(&edge))
+            {
+                proxy.writing().answered(now, (edge, peer), result, outbox);
+            }
             self.answer(result.home, edge, Down::CallResult(result.clone()), outbox);
         }
     }

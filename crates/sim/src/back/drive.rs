@@ -199,7 +199,10 @@ fn act_of_member(world: &mut World, no: NodeNo, action: MemberAction) -> Checked
             }
         }
         MemberAction::WentBack(home) => return forgotten(world, no, home),
-        MemberAction::Showing(_)
+        // Members of these villages have no log.
+        MemberAction::Keep(_)
+        | MemberAction::Rejected(..)
+        | MemberAction::Showing(_)
         | MemberAction::Arrived(..)
         | MemberAction::Evicted
         | MemberAction::Hint(_)

@@ -53,6 +53,13 @@ fn record(table: Table, key: &[u8]) -> String {
             _ if let Some(segment) = records::rights_of(key) => {
                 format!("rights of {}", names::segment(segment))
             }
+            _ if let Some((_, segment)) = records::saved_of(key) => {
+                format!("how far a log of {} is", names::segment(segment))
+            }
+            _ if let Some(segment) = records::lease_of(key) => {
+                format!("that {} has leases", names::segment(segment))
+            }
+            _ if key.starts_with(b"update/") => String::from("update"),
             _ => String::from_utf8_lossy(key).into_owned(),
         },
     }

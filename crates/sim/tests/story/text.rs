@@ -8,7 +8,7 @@ use thorp_model::{
     JointQuestion, KnownHistory, MemberId, Message, NameId, NewValue, Outcome, Overflow,
     PageChange, PageId, PageSlots, PeerImage, Position, Procedure, Readers, Receipt, Refusal,
     Reported, SegmentId, SegmentInfo, Slot, SlotChange, SlotSet, Step, Up, Verdict, WriteOp,
-    message,
+    message, LogHead, UpdateId,
 };
 
 /// What a child claims of homes.
@@ -118,6 +118,15 @@ impl Pen<'_> {
                 )
             }
             Up::Judge(judge) => format!("judge {}: {}", judge.question, claim(&judge.claim)),
+            Up::Save(save) => {
+                let update = self.update_id(save.update);
+                format!("save {update}, {}", self.commit(&save.request))
+            }
+            Up::Update(told) => self.told(told),
+            Up::Heads(heads) => {
+                let heads: Vec<String> = heads.heads.iter().map(|head| self.head(head)).collect();
+                format!("logs [{}]", heads.join(", "))
+            }
             Up::Watch(message::Watch { segment, on, .. }) => {
                 let more = if *on { "" } else { " no more" };
                 format!("watch {}{more}", names::segment(*segment))
@@ -184,6 +193,18 @@ impl Pen<'_> {
                 format!("resynchronised {report}, as of {position}, {what}{open} (entry {entry})")
             }
             Down::Step(step) => self.step(step),
+            Down::Saved(saved) => {
+                let update = self.update_id(saved.update);
+                let what = if saved.is_executed { "saved" } else { "refused" };
+                format!("{what} {update}, {}", self.step(&saved.step))
+            }
+            Down::Update(told) => self.told(told),
+            Down::Get(get) => {
+                let segments = get.segments.iter().map(|segment| names::segment(*segment));
+                let segments: Vec<String> = segments.collect();
+                format!("pull of {}", segments.join(" "))
+            }
+            Down::Tell(tell) => format!("tell updates of {}", names::segment(tell.segment)),
             Down::Image(message::FetchResponse {
                 page,
                 attempt,
@@ -351,6 +372,21 @@ impl Pen<'_> {
                 let how = if *apart { ", apart" } else { "" };
                 format!("confirm what is closed in incarnation {seen}{how}")
             }
+            CallRequest::Follow { segment, logs } => {
+                let logs: Vec<String> = logs.iter().map(|log| self.who(log.0)).collect();
+                let segment = names::segment(*segment);
+                format!("follow {segment}, with logs [{}]", logs.join(", "))
+            }
+            CallRequest::Lease { segments } => {
+                let segments = segments.iter().map(|segment| names::segment(*segment));
+                let segments: Vec<String> = segments.collect();
+                format!("lease {}", segments.join(" "))
+            }
+            CallRequest::Pull { segments, .. } => {
+                let segments = segments.iter().map(|segment| names::segment(*segment));
+                let segments: Vec<String> = segments.collect();
+                format!("pull {}", segments.join(" "))
+            }
             CallRequest::Joint { at, question } => {
                 format!("of H{at}: {}", self.joint_question(question))
             }
@@ -386,7 +422,34 @@ impl Pen<'_> {
             CallResponse::History(history) => known_history(history),
             CallResponse::Opened(incarnation) => format!("opened with incarnation {incarnation}"),
             CallResponse::Joint(answer) => self.joint_answer(answer),
+            CallResponse::Following { position, logs } => {
+                let logs = logs.iter().map(|state| {
+                    let refused = match state.refused.is_empty() {
+                        true => String::new(),
+                        false => format!(", refused {:?}", state.refused),
+                    };
+                    format!("{} up to {}{refused}", self.who(state.log.0), state.saved)
+                });
+                let logs: Vec<String> = logs.collect();
+                format!("following from {position}, logs [{}]", logs.join(", "))
+            }
+            CallResponse::Leased { lease_ms } => format!("leased for {lease_ms} ms"),
+            CallResponse::Pulled => String::from("pulled"),
         }
+    }
+
+    /// An update as a story names it.
+    pub(crate) fn update_id(&self, id: UpdateId) -> String {
+        format!("update {} of {}", id.number, self.who(id.log.0))
+    }
+
+    fn told(&self, told: &message::Told) -> String {
+        let update = self.update_id(told.update.id);
+        format!("tell {update}, not saved at {}", told.since)
+    }
+
+    fn head(&self, head: &LogHead) -> String {
+        format!("{} up to {}", self.who(head.log.0), head.number)
     }
 
     fn joint_question(&self, question: &JointQuestion) -> String {

@@ -576,6 +576,19 @@ impl Village {
                     likely.iter().map(|place| names::page(place.page)).collect();
                 self.say(&format!("        {name} may want {}", likely.join(" ")));
             }
+            MemberAction::Keep(batch) => {
+                let what = effects::batch(&batch);
+                let mark = batch.mark;
+                self.say(&format!("        {name} writes batch {} of its log: {what}", mark.0));
+                // Its disk is quick: the story says what it does to slow logs.
+                let header = format!("{name} has that on its disk");
+                let kept = Given::Member(MemberCommand::Kept(mark));
+                self.later(name, header, kept);
+            }
+            MemberAction::Rejected(update, refusal) => {
+                let update = Pen(&self.people).update_id(update.id);
+                self.say(&format!("        {name} is told that {update} is rejected: {refusal}"));
+            }
             MemberAction::WentBack(home) => {
                 let home = names::of_home(home);
                 self.say(&format!("        {name} forgets {home}what it had"));

@@ -1,13 +1,13 @@
 //! How a parent sends a position to each child: what concerns it, as one step (rules 1
 //! and 8).
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use thorp_model::limits::UPDATE_BYTES_MAX;
 use thorp_model::planted::Bug;
 use thorp_model::{
     Audience, CommitId, Down, EdgeId, HomeId, Outbox, PageChange, PageDigest, PageId, PartDigest,
-    Position, SegmentId, SlotSet, Stamp, Step, planted,
+    Position, SegmentId, SlotSet, Stamp, Step, UpdateId, message, planted,
 };
 
 /// What a position brings.
@@ -33,6 +33,8 @@ pub(crate) struct News {
     pub executed: Option<PartDigest>,
     /// Slots in which a procedure of that commit ran. The child that it came from has kept no values of these (rule C8).
     pub run: BTreeMap<PageId, SlotSet>,
+    /// The update that was saved, and the children that follow its segment. They hear of it, whatever they hold (rule C6).
+    pub update: Option<(UpdateId, BTreeSet<EdgeId>)>,
 }
 
 impl News {
@@ -88,6 +90,11 @@ impl Steps {
         updates + change.bytes() <= UPDATE_BYTES_MAX
     }
 
+    /// A child gets a step, also if nothing else concerns it.
+    pub(super) fn add_child(&mut self, edge: EdgeId) {
+        self.0.entry(edge).or_default();
+    }
+
     /// A child gets a change, as it is.
     pub(super) fn add(&mut self, edge: EdgeId, change: &PageChange) {
         let news = self.0.entry(edge).or_default();
@@ -130,7 +137,21 @@ impl Steps {
 }
 
 /// Sends a child its step.
-pub(super) fn send_step<A>(edge: EdgeId, step: Step, outbox: &mut Outbox<A>) {
+pub(super) fn send_step<A>(
+    edge: EdgeId,
+    step: Step,
+    update: Option<UpdateId>,
+    outbox: &mut Outbox<A>,
+) {
+    if let Some(update) = update {
+        let is_executed = true;
+        let saved = message::Saved {
+            update,
+            is_executed,
+            step,
+        };
+        return outbox.down(edge, Down::Saved(saved));
+    }
     if planted::is(Bug::StepSplit) && step.changes.len() > 1 {
         for change in step.changes.clone() {
             let part = Step {
@@ -191,6 +212,7 @@ mod tests {
             digests: BTreeMap::new(),
             executed: None,
             run: BTreeMap::new(),
+            update: None,
         };
         let mut steps = Steps::new(Some(A));
         steps.add(B, &change(1));

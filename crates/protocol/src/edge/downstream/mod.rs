@@ -25,7 +25,7 @@ use thorp_model::planted::Bug;
 use thorp_model::{
     Audience, Down, EdgeId, EntryNo, Epoch, FetchRefusal, HomeId, MemberId, NameId, NodeKind, Note,
     Outbox, PageChange, PageId, PageSlots, Peer, Position, Principal, Receipt, Reported, SegmentId,
-    Stamp, Step, Verdict, message, planted,
+    Stamp, Step, UpdateId, Verdict, message, planted,
 };
 
 /// Closes the edge of a child that breaks the protocol.
@@ -533,6 +533,11 @@ impl Children {
         let mut steps = Steps::new(news.origin.map(|(edge, _)| edge));
         let ended = self.set_readers_at(&news, &mut steps, outbox);
         self.sort(&news, &mut steps, outbox);
+        if let Some((update, followers)) = &news.update {
+            let may_read = |edge: &&EdgeId| self.may_read(**edge, update.segment);
+            let followers = followers.iter().filter(may_read);
+            followers.for_each(|edge| steps.add_child(*edge));
+        }
         for (edge, mut step) in steps.of(self.home, &news) {
             if let Some(child) = self.by_edge.get_mut(&edge) {
                 child.told = child.told.max(news.position);
@@ -540,7 +545,12 @@ impl Children {
                     step.digests = news.digests_of(&step.changes);
                 }
             }
-            send_step(edge, step, outbox);
+            let update = news.update.as_ref();
+            let concerns = |(_, followers): &&(UpdateId, BTreeSet<EdgeId>)| {
+                step.commit.is_some() || followers.contains(&edge)
+            };
+            let update = update.filter(concerns).map(|(update, _)| *update);
+            send_step(edge, step, update, outbox);
         }
         ended
     }
@@ -745,20 +755,42 @@ impl Children {
             return;
         };
         child.told = position;
-        outbox.down(
-            edge,
-            Down::Step(Step {
-                home: self.home,
-                position,
-                stamp: Stamp::default(),
-                watermark,
-                commit: None,
-                executed: None,
-                changes: Vec::new(),
-                digests: Vec::new(),
-                readers: Vec::new(),
-            }),
-        );
+        let step = self.empty_step((position, watermark));
+        outbox.down(edge, Down::Step(step));
+    }
+
+    /// A step that changes nothing.
+    fn empty_step(&self, (position, watermark): (Position, Stamp)) -> Step {
+        Step {
+            home: self.home,
+            position,
+            stamp: Stamp::default(),
+            watermark,
+            commit: None,
+            executed: None,
+            changes: Vec::new(),
+            digests: Vec::new(),
+            readers: Vec::new(),
+        }
+    }
+
+    /// An update was refused: these children follow its segment (rule C6).
+    pub(crate) fn tell_rejected<A>(
+        &mut self,
+        update: UpdateId,
+        followers: &BTreeSet<EdgeId>,
+        at: (Position, Stamp),
+        outbox: &mut Outbox<A>,
+    ) {
+        let followers = followers.iter();
+        for edge in followers.filter(|edge| self.by_edge.contains_key(edge)) {
+            let saved = message::Saved {
+                update,
+                is_executed: false,
+                step: self.empty_step(at),
+            };
+            outbox.down(*edge, Down::Saved(saved));
+        }
     }
 
     /// None only if far more children go than entries are swept.

@@ -2,6 +2,7 @@
 //! they keep in memory (rule 15).
 
 use crate::edge::shares::Shares;
+use crate::home::saved::Saving;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use thorp_model::limits::PAGE_BYTES;
@@ -17,6 +18,8 @@ pub(in crate::home) struct Parked {
     /// The node whose edge brought it, while that is a child.
     pub(in crate::home) carrier: Option<NameId>,
     pub(in crate::home) request: CommitRequest,
+    /// The update that it is, if a log sent it.
+    pub(in crate::home) saving: Option<Saving>,
     /// All pages that it was found to need: they stay in memory until it is judged.
     pub(in crate::home) needs: BTreeSet<PageId>,
     /// Those of them that have not come.

@@ -13,6 +13,7 @@ use crate::home::log::room::{Bill, Demand};
 use crate::home::log::{Log, space_estimate};
 use crate::home::outcomes::{self, Known};
 use crate::home::rights::Denied;
+use crate::home::saved::{Saving, Turn};
 use crate::home::tables::{Entry, Tables};
 use crate::home::two_phase::other_homes::OtherHomes;
 use crate::home::two_phase::votes::{State, Vote};
@@ -48,6 +49,11 @@ impl Pipeline<'_> {
             id: request.id,
             registration: request.registration,
         };
+        if let Some(saving) = parked.saving
+            && !self.is_its_turn((edge, request), saving, outbox)
+        {
+            return;
+        }
         if self.has_ended(now, edge, whose, outbox) {
             return;
         }
@@ -78,6 +84,7 @@ impl Pipeline<'_> {
                     executed: request.part.digest(),
                     removed: None,
                     carrier: parked.carrier,
+                    saving: parked.saving,
                 };
                 self.tables.accept(now, entry, self.log, outbox);
             }
@@ -86,9 +93,59 @@ impl Pipeline<'_> {
                 if !request.with.is_empty() {
                     outbox.note(Note::VotedNo);
                 }
-                self.tables.refuse(edge, request, refusal, self.log, outbox);
+                let saving = parked.saving;
+                // A vote in doubt may end otherwise: the update keeps its number.
+                let refusal = match refusal {
+                    Refusal::InDoubt if saving.is_some() => Refusal::busy(),
+                    refusal => refusal,
+                };
+                let refused = (request, saving, refusal);
+                self.tables.refuse(edge, refused, self.log, outbox);
             }
         }
+    }
+
+    /// Whether an update is the next one of its log. Any other one is answered here, and nothing is executed (rule C7).
+    fn is_its_turn(
+        &mut self,
+        (edge, request): (EdgeId, &CommitRequest),
+        saving: Saving,
+        outbox: &mut Outbox,
+    ) -> bool {
+        let segment = saving.update.segment;
+        let mut writes = request.part.writes.iter();
+        let is_whole = request.part.reads.is_empty()
+            && request.with.is_empty()
+            && writes.all(|writes| writes.page.segment == segment);
+        let id = request.id;
+        let refusal = match self.tables.saved.judge(id.member.name(), saving) {
+            _ if !is_whole => Refusal::Invalid {
+                reason: InvalidCommit::Malformed,
+            },
+            // Its log has declared the number void (rule C7).
+            Turn::Next if request.part.writes.is_empty() => {
+                self.void((edge, id), saving, outbox);
+                return false;
+            }
+            Turn::Next => return true,
+            Turn::Saved => {
+                outbox.note(Note::UpdateKnown);
+                let outcome = Outcome::Committed {
+                    position: self.log.tip(),
+                    stamp: Stamp::default(),
+                };
+                self.log.after_all(OnDurable::Tell(edge, id, outcome));
+                return false;
+            }
+            Turn::Refused(refusal) => refusal,
+        };
+        outbox.note(match refusal {
+            Refusal::NotYet { .. } => Note::UpdateNotYet,
+            _ => Note::UpdateKnown,
+        });
+        self.log
+            .after_all(OnDurable::Tell(edge, id, Outcome::Refused(refusal)));
+        false
     }
 
     /// Answers a request that comes again. False if its id is new.
@@ -118,6 +175,28 @@ impl Pipeline<'_> {
             }
         }
         true
+    }
+
+    /// A number of a log is over, and nothing was executed.
+    fn void(
+        &mut self,
+        (edge, id): (EdgeId, CommitId),
+        saving: Saving,
+        outbox: &mut Outbox,
+    ) {
+        if !self.log.has_space() {
+            let refused = Outcome::Refused(Refusal::Full(self.log.lack()));
+            return self.tell(edge, id, &refused, outbox);
+        }
+        let op = self.tables.saved.take(saving, None);
+        let outcome = Outcome::Committed {
+            position: self.log.tip(),
+            stamp: Stamp::default(),
+        };
+        let then = OnDurable::Tell(edge, id, outcome);
+        let purpose = Purpose::Housekeeping;
+        self.log
+            .append_ops(purpose, Vec::from([op]), then, outbox);
     }
 
     fn dependencies(&self) -> Dependencies<'_> {
@@ -200,7 +279,12 @@ impl Pipeline<'_> {
         }
         self.dependencies().check_values(request)?;
         let mut validator = self.tables.validator(self.log);
-        validator.validate(part, &named, outbox)?;
+        // An update has read nothing, also where its operation looks at what is there (rule C6).
+        let evidence = match parked.saving {
+            Some(_) => validator.tip,
+            None => part.evidence,
+        };
+        validator.validate(part, evidence, &named, outbox)?;
         let mut effects = self.applier(request.registration, outbox).effects(part)?;
         if of_several {
             self.ask_space_to_vote(request, &effects)?;

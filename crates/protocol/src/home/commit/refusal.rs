@@ -39,5 +39,7 @@ pub(in crate::home) fn note_of(refusal: &Refusal) -> Note {
         Refusal::NotDelegated(_) => Note::NotDelegated,
         Refusal::NoRight { .. } => Note::RefusedNoRight,
         Refusal::Invalid { .. } => Note::RefusedInvalid,
+        Refusal::NotYet { .. } => Note::UpdateNotYet,
+        Refusal::OtherLog => Note::UpdateKnown,
     }
 }

@@ -26,21 +26,22 @@ pub(in crate::home) struct Validator<'a> {
 
 impl Validator<'_> {
     /// Judges a transaction's reads: its own, and those that its writes imply. It read an object
-    /// that a commit in `named` changed last as that commit left it (rule 4).
+    /// that a commit in `named` changed last as that commit left it (rule 4). All that it read is current as of the evidence.
     pub(in crate::home) fn validate(
         &mut self,
         part: &Part,
+        evidence: Position,
         named: &[Position],
         outbox: &mut Outbox,
     ) -> Result<(), NotNow> {
         self.check_shape(part)?;
         for (page, slots) in &part.reads {
-            self.validate_page(*page, slots, (part.evidence, named), outbox)?;
+            self.validate_page(*page, slots, (evidence, named), outbox)?;
         }
         for writes in &part.writes {
             let reads = |(_, op): &&(Slot, WriteOp)| op.reads() && !is_blind(op);
             let slots: SlotSet = writes.slots.iter().filter(reads).map(|(s, _)| *s).collect();
-            self.validate_page(writes.page, &slots, (part.evidence, named), outbox)?;
+            self.validate_page(writes.page, &slots, (evidence, named), outbox)?;
         }
         Ok(())
     }

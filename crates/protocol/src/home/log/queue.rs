@@ -7,7 +7,7 @@ use core::mem::size_of;
 use thorp_model::{
     Audience, CallError, CallId, CallResponse, CommitId, Doubt, DoubtHome, EdgeId, HomeId, Joint,
     JointAnswer, Mark, Outcome, PageChange, PageId, PartDigest, Position, SegmentId, SegmentInfo,
-    SlotSet, Stamp,
+    SlotSet, Stamp, UpdateId,
 };
 
 /// What an entry of the queue is charged beside its batch, in bytes.
@@ -22,6 +22,8 @@ pub(in crate::home) enum OnDurable {
     Vote(EdgeId, CommitId, Stamp),
     /// A commit's outcome is sent again, or one without a place in the log.
     Tell(EdgeId, CommitId, Outcome),
+    /// An update is refused: its log hears it, and whoever follows its segment (rule C6).
+    Reject(EdgeId, CommitId, Outcome, UpdateId),
     /// A call is answered.
     Answer(EdgeId, CallId, Result<CallResponse, CallError>),
     /// A reader learns what is promised (rule 5).
@@ -40,6 +42,8 @@ pub(in crate::home) struct Reached {
     pub(in crate::home) changes: Vec<PageChange>,
     /// The child that sent the commit, if one did.
     pub(in crate::home) origin: Option<(EdgeId, CommitId)>,
+    /// The update that was saved (rule C6).
+    pub(in crate::home) update: Option<UpdateId>,
     /// The part of the commit that was executed.
     pub(in crate::home) executed: Option<PartDigest>,
     /// Slots in which a procedure of the commit ran (rule C8).
@@ -58,6 +62,7 @@ impl OnDurable {
         match self {
             OnDurable::Reach(reached) => reached.origin.map(|(edge, _)| edge),
             OnDurable::Tell(edge, ..)
+            | OnDurable::Reject(edge, ..)
             | OnDurable::Vote(edge, ..)
             | OnDurable::Answer(edge, ..)
             | OnDurable::Watermark(edge, _) => Some(*edge),

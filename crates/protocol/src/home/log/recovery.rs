@@ -9,6 +9,7 @@ use crate::home::log::Log;
 use crate::home::outcomes::Outcomes;
 use crate::home::pages::store::Pages;
 use crate::home::rights::Rights;
+use crate::home::saved::Saved;
 use crate::home::segments::Segments;
 use crate::home::staging::Staging;
 use crate::home::tables::Tables;
@@ -16,18 +17,21 @@ use crate::home::two_phase::joints::Joints;
 use crate::home::two_phase::receipts::OtherReceipts;
 use crate::home::two_phase::votes::Votes;
 use crate::home::usage::Usage;
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::de::DeserializeOwned;
 use thorp_model::planted::Bug;
 use thorp_model::records::{
-    AuditMark, CarrierRecord, DelegationRecord, FORMAT_VERSION, HomeRecord, LogRecord, MadeRecord,
-    MemberRecord, NextRecord, OpenedMark, OutcomeRecord, QuarantineRecord, ReceiptRecord,
-    RightsRecord, SegmentRecord, StagedRecord, SystemRecord, UsageRecord, VoteRecord,
+    AuditMark, CarrierRecord, DelegationRecord, FORMAT_VERSION, HomeRecord, LeaseRecord, LogRecord,
+    MadeRecord, MemberRecord, NextRecord, OpenedMark, OutcomeRecord, QuarantineRecord,
+    ReceiptRecord, RightsRecord, SavedRecord, SegmentRecord, StagedRecord, SystemRecord,
+    UsageRecord, VoteRecord,
 };
 use thorp_model::{
-    HomeId, Now, Op, Position, Reader, Receipt, Scan, Stamp, StorageError, Table, planted, records,
+    HomeId, Now, Op, Position, Reader, Receipt, Scan, SegmentId, Stamp, StorageError, Table,
+    planted, records,
 };
 
 /// A home's state, as its store holds it.
@@ -41,6 +45,8 @@ pub(in crate::home) struct Recovered {
     pub(in crate::home) first_ops: Vec<Op>,
     /// What other homes had proved, by their names (rule R9).
     pub(in crate::home) receipts: Vec<(String, Receipt)>,
+    /// The longest leases that were granted in segments (rule C4).
+    pub(in crate::home) granted: BTreeMap<SegmentId, u32>,
 }
 
 /// Reads a home's state from its store, empty or not.
@@ -50,6 +56,10 @@ pub(in crate::home) fn recover(
     now: Now,
 ) -> Result<Recovered, StorageError> {
     let known = read::<HomeRecord>(store, records::HOME_KEY)?;
+    if store.get(Table::Meta, records::LOG_OWNER_KEY)?.is_some() {
+        let detail = "it is the log of a member, and no home's store: name another directory";
+        return Err(records::damaged(Table::Meta, records::LOG_OWNER_KEY, detail));
+    }
     check_identity(known.as_ref(), config)?;
     let mut next = read::<NextRecord>(store, records::NEXT_KEY)?.unwrap_or_default();
     next.life += 1;
@@ -69,6 +79,8 @@ pub(in crate::home) fn recover(
         rights: Rights::new(config.readers_bytes_max),
         staging: Staging::default(),
         usage: Usage::new(config.per_name),
+        saved: Saved::default(),
+        granted: BTreeMap::new(),
     };
     parts.recover(store, now)?;
     let (tip, last_stamp) = parts.recover_log(store, installed)?;
@@ -90,6 +102,7 @@ pub(in crate::home) fn recover(
         joints: Joints::default(),
         receipts: OtherReceipts::default(),
         usage: parts.usage,
+        saved: parts.saved,
         next,
     };
     recover_votes(&mut tables, store, now)?;
@@ -107,6 +120,7 @@ pub(in crate::home) fn recover(
     Ok(Recovered {
         log: Log::new(clock, history, tip, config.pending_bytes_max),
         receipts: recover_receipts(store)?,
+        granted: parts.granted,
         first_ops,
         tables,
         installed,
@@ -203,6 +217,8 @@ struct Parts {
     rights: Rights,
     staging: Staging,
     usage: Usage,
+    saved: Saved,
+    granted: BTreeMap<SegmentId, u32>,
 }
 
 impl Parts {
@@ -311,6 +327,18 @@ impl Parts {
                 }
             },
         )?;
+        let (from, to) = records::saved_range();
+        scan(store, Table::Meta, &from, &to, |key, record: SavedRecord| {
+            if let Some(of) = records::saved_of(key) {
+                self.saved.recover(of, record);
+            }
+        })?;
+        let (from, to) = records::lease_range();
+        scan(store, Table::Meta, &from, &to, |key, record: LeaseRecord| {
+            if let Some(segment) = records::lease_of(key) {
+                self.granted.insert(segment, record.lease_ms);
+            }
+        })?;
         scan(store, Table::Outcomes, &[], &[], |key, r: OutcomeRecord| {
             if let Some((registration, sequence)) = records::pair_of(key) {
                 self.outcomes

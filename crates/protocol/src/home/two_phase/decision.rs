@@ -216,6 +216,7 @@ impl Decisions<'_> {
             executed: request.part.digest(),
             removed: None,
             carrier: None,
+            saving: None,
         };
         let position = self.tables.accept(now, entry, self.log, outbox);
         self.tell_others_below(commit, &Outcome::Committed { position, stamp });

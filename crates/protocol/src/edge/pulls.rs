@@ -1,0 +1,285 @@
+//! Pulls under way: which children were asked how far their logs are, and what they have named (rule C3).
+
+use crate::edge::leases::Leases;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use thorp_model::{LogHead, MemberId, Millis, SegmentId};
+
+/// One pull. `O` is whoever gets its answer.
+#[derive(Debug)]
+pub(crate) struct Pull<O> {
+    pub(crate) origin: O,
+    pub(crate) segments: Vec<SegmentId>,
+    begun: Millis,
+    /// It is answered then, whoever is awaited.
+    due: Option<Millis>,
+    /// Until then it is not known who may hold a lease.
+    quiet_until: Millis,
+    /// The children that may have written, and the logs that they have named.
+    asked: BTreeMap<MemberId, Option<Vec<LogHead>>>,
+}
+
+/// The pulls of one home that a parent has under way.
+///
+/// Invariant: a pull is open until each child that held a lease has answered and what it named is saved, or its lease has ended.
+#[derive(Debug)]
+pub(crate) struct Pulls<O> {
+    last: u64,
+    open: BTreeMap<u64, Pull<O>>,
+}
+
+impl<O> Default for Pulls<O> {
+    fn default() -> Self {
+        Pulls {
+            last: 0,
+            open: BTreeMap::new(),
+        }
+    }
+}
+
+/// A question that goes to a child.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Question {
+    pub(crate) child: MemberId,
+    pub(crate) pull: u64,
+    pub(crate) segments: Vec<SegmentId>,
+}
+
+impl<O> Pull<O> {
+    /// All logs that the children have named.
+    pub(crate) fn heads(&self) -> BTreeSet<LogHead> {
+        self.asked.values().flatten().flatten().copied().collect()
+    }
+
+    /// A child that is awaited, and the end of its lease.
+    pub(crate) fn awaits(&self) -> Option<MemberId> {
+        self.asked.keys().next().copied()
+    }
+
+    /// Until when nobody knows who may hold a lease.
+    pub(crate) fn quiet_until(&self) -> Millis {
+        self.quiet_until
+    }
+}
+
+impl<O> Pulls<O> {
+    /// A pull begins: these children are asked.
+    pub(crate) fn begin(
+        &mut self,
+        now: Millis,
+        origin: O,
+        segments: Vec<SegmentId>,
+        (due, quiet_until): (Option<Millis>, Millis),
+        leases: &Leases,
+    ) -> Vec<Question> {
+        self.last += 1;
+        let pull = self.last;
+        let holders = leases.holders(&segments, now);
+        let question = |child: &MemberId| Question {
+            child: *child,
+            pull,
+            segments: segments.clone(),
+        };
+        let questions = holders.iter().map(question).collect();
+        let asked = holders.into_iter().map(|child| (child, None)).collect();
+        let begun = Pull {
+            origin,
+            segments,
+            begun: now,
+            due,
+            quiet_until,
+            asked,
+        };
+        self.open.insert(pull, begun);
+        questions
+    }
+
+    /// A child holds leases from now on. It may have held them before a restart of this node, so pulls that wait for that
+    /// time ask it, too.
+    pub(crate) fn granted(
+        &mut self,
+        now: Millis,
+        child: MemberId,
+        segments: &[SegmentId],
+    ) -> Vec<Question> {
+        let mut questions = Vec::new();
+        for (pull, open) in &mut self.open {
+            let concerns = open.segments.iter().any(|of| segments.contains(of));
+            if concerns && open.quiet_until > now && !open.asked.contains_key(&child) {
+                open.asked.insert(child, None);
+                questions.push(Question {
+                    child,
+                    pull: *pull,
+                    segments: open.segments.clone(),
+                });
+            }
+        }
+        questions
+    }
+
+    /// A child has come by a new edge: what it has not answered is asked again.
+    pub(crate) fn came(&self, child: MemberId) -> Vec<Question> {
+        let open = self.open.iter();
+        let waits = open.filter(|(_, pull)| pull.asked.get(&child) == Some(&None));
+        let question = |(pull, open): (&u64, &Pull<O>)| Question {
+            child,
+            pull: *pull,
+            segments: open.segments.clone(),
+        };
+        waits.map(question).collect()
+    }
+
+    /// A child has named the logs below it.
+    pub(crate) fn answered(&mut self, child: MemberId, pull: u64, heads: Vec<LogHead>) {
+        let open = self.open.get_mut(&pull);
+        if let Some(asked) = open.and_then(|open| open.asked.get_mut(&child)) {
+            asked.get_or_insert(heads);
+        }
+    }
+
+    /// Awaits nobody whose lease has ended, or who has answered and whose logs are saved. Returns the pulls that wait for
+    /// nothing more, and how many leases have ended meanwhile.
+    pub(crate) fn take_done(
+        &mut self,
+        now: Millis,
+        leases: &Leases,
+        is_saved: impl Fn(&LogHead) -> bool,
+    ) -> (Vec<Pull<O>>, usize) {
+        let mut ended = 0;
+        for open in self.open.values_mut() {
+            if open.quiet_until <= now {
+                open.quiet_until = Millis(0);
+            }
+            let segments = &open.segments;
+            open.asked.retain(|child, named| {
+                let holds = leases.until(*child, segments, now).is_some();
+                ended += usize::from(!holds);
+                let is_open = |heads: &Vec<LogHead>| heads.iter().any(|head| !is_saved(head));
+                holds && named.as_ref().is_none_or(is_open)
+            });
+        }
+        let is_done = |pull: &mut Pull<O>| pull.asked.is_empty() && pull.quiet_until <= now;
+        let done = self.open.extract_if(.., |_, pull| is_done(pull));
+        (done.map(|(_, pull)| pull).collect(), ended)
+    }
+
+    /// The pulls in which every child has answered, or whose lease has ended.
+    pub(crate) fn take_named(&mut self, now: Millis, leases: &Leases) -> Vec<Pull<O>> {
+        for open in self.open.values_mut() {
+            let segments = &open.segments;
+            open.asked.retain(|child, named| {
+                named.is_some() || leases.until(*child, segments, now).is_some()
+            });
+        }
+        let is_named = |pull: &mut Pull<O>| pull.asked.values().all(Option::is_some);
+        let done = self.open.extract_if(.., |_, pull| is_named(pull));
+        done.map(|(_, pull)| pull).collect()
+    }
+
+    /// The pulls that are answered now, whoever is awaited.
+    pub(crate) fn take_due(&mut self, now: Millis) -> Vec<Pull<O>> {
+        let is_due = |pull: &mut Pull<O>| pull.due.is_some_and(|due| due <= now);
+        let due = self.open.extract_if(.., |_, pull| is_due(pull));
+        due.map(|(_, pull)| pull).collect()
+    }
+
+    /// Since when a child owes an answer.
+    pub(crate) fn owes_since(&self, child: MemberId) -> Option<Millis> {
+        let open = self.open.values();
+        let owes = open.filter(|pull| pull.asked.contains_key(&child));
+        owes.map(|pull| pull.begun).min()
+    }
+
+    /// Forgets the pulls of origins that are gone.
+    pub(crate) fn retain(&mut self, keep: impl Fn(&O) -> bool) {
+        self.open.retain(|_, pull| keep(&pull.origin));
+    }
+
+    /// When it is to be looked at next for the sake of time alone. Whoever looks awaits none of which the time is over.
+    pub(crate) fn deadline(&self, leases: &Leases) -> Option<Millis> {
+        let of_pull = |pull: &Pull<O>| {
+            let ends = pull.asked.keys();
+            let start = Millis(0);
+            let ends = ends.filter_map(|child| leases.until(*child, &pull.segments, start));
+            let quiet = (pull.quiet_until > start).then_some(pull.quiet_until);
+            ends.chain(quiet).chain(pull.due).min()
+        };
+        self.open.values().filter_map(of_pull).min()
+    }
+
+    /// How many there are, of those that count.
+    pub(crate) fn count(&self, counts: impl Fn(&O) -> bool) -> usize {
+        let open = self.open.values();
+        open.filter(|pull| counts(&pull.origin)).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use thorp_model::LogId;
+
+    const ONE: SegmentId = SegmentId(1);
+    const CHILD: MemberId = MemberId(7);
+    const OTHER: MemberId = MemberId(8);
+
+    fn head(number: u64) -> LogHead {
+        LogHead {
+            log: LogId(CHILD),
+            segment: ONE,
+            number,
+        }
+    }
+
+    fn leased() -> Leases {
+        let mut leases = Leases::default();
+        assert!(leases.grant(CHILD, &[ONE], Millis(100)));
+        leases
+    }
+
+    fn done(pulls: &mut Pulls<u8>, now: u64, leases: &Leases, saved: u64) -> usize {
+        let is_saved = |head: &LogHead| head.number <= saved;
+        pulls.take_done(Millis(now), leases, is_saved).0.len()
+    }
+
+    #[test]
+    fn a_pull_waits_for_what_holders_of_leases_have_named() {
+        let (mut pulls, leases) = (Pulls::default(), leased());
+        let asked = pulls.begin(Millis(0), 1, vec![ONE], (None, Millis(0)), &leases);
+        assert_eq!(asked.len(), 1);
+        assert_eq!(done(&mut pulls, 1, &leases, 0), 0);
+        assert_eq!(pulls.came(CHILD), asked, "by a new edge it is asked again");
+        pulls.answered(OTHER, asked[0].pull, vec![]);
+        pulls.answered(CHILD, asked[0].pull, vec![head(3)]);
+        assert_eq!(pulls.came(CHILD), []);
+        assert_eq!(done(&mut pulls, 2, &leases, 2), 0);
+        assert_eq!(pulls.owes_since(CHILD), Some(Millis(0)));
+        assert_eq!(done(&mut pulls, 2, &leases, 3), 1);
+        assert_eq!(pulls.owes_since(CHILD), None);
+    }
+
+    #[test]
+    fn a_pull_waits_for_nobody_whose_lease_has_ended() {
+        let (mut pulls, leases) = (Pulls::default(), leased());
+        pulls.begin(Millis(0), 1, vec![ONE], (None, Millis(0)), &leases);
+        assert_eq!(pulls.deadline(&leases), Some(Millis(100)));
+        assert_eq!(done(&mut pulls, 99, &leases, 0), 0);
+        assert_eq!(done(&mut pulls, 100, &leases, 0), 1);
+        // Nobody holds one from now on.
+        let none = pulls.begin(Millis(100), 2, vec![ONE], (None, Millis(0)), &leases);
+        assert_eq!((none.len(), done(&mut pulls, 100, &leases, 0)), (0, 1));
+    }
+
+    #[test]
+    fn after_a_restart_a_pull_asks_those_who_come_back() {
+        let mut pulls = Pulls::default();
+        let mut leases = Leases::default();
+        pulls.begin(Millis(0), 1, vec![ONE], (Some(Millis(50)), Millis(60)), &leases);
+        assert_eq!(done(&mut pulls, 10, &leases, 0), 0);
+        leases.grant(CHILD, &[ONE], Millis(100));
+        assert_eq!(pulls.granted(Millis(10), CHILD, &[ONE]).len(), 1);
+        assert_eq!(done(&mut pulls, 60, &leases, 0), 0);
+        assert_eq!(pulls.take_due(Millis(60)).len(), 1);
+    }
+}

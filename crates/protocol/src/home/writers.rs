@@ -1,0 +1,320 @@
+//! Who may have written what the home has not seen, and what a reader waits for because of that (rules C1, C3 and C4).
+
+use crate::edge::downstream::Children;
+use crate::edge::followers::Followers;
+use crate::edge::leases::Leases;
+use crate::edge::pulls::{Pull, Pulls, Question};
+use crate::home::Outbox;
+use crate::home::calls::{Caller, check_right};
+use crate::home::log::Log;
+use crate::home::log::queue::OnDurable;
+use crate::home::tables::Tables;
+use alloc::collections::BTreeMap;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use thorp_model::limits::{
+    FOLLOWED_LOGS_MAX, LEASED_SEGMENTS_MAX, PULL_HEADS_MAX, PULL_SEGMENTS_MAX, PULLS_MAX,
+    PULLS_PER_NAME_MAX,
+};
+use thorp_model::records::{self, LeaseRecord};
+use thorp_model::{
+    CallError, CallId, CallResponse, Down, EdgeId, HomeId, LogId, MemberId, Millis, NameId, Note,
+    Purpose, Right, SegmentId, Table, message,
+};
+
+/// Who gets the answer to a pull.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Puller {
+    edge: EdgeId,
+    call: CallId,
+    name: NameId,
+}
+
+/// What the home knows of logs below it: who may hold updates, who follows, and who waits.
+///
+/// Invariant: in a segment in which a lease was granted, `granted` is as long as the longest lease, and durable before it.
+#[derive(Debug)]
+pub(super) struct Writers {
+    pub(super) followers: Followers,
+    leases: Leases,
+    pulls: Pulls<Puller>,
+    granted: BTreeMap<SegmentId, u32>,
+    /// The home has started again: until then leases of its last life may be held (rule C4).
+    quiet: BTreeMap<SegmentId, Millis>,
+    lease_ms: u32,
+}
+
+impl Writers {
+    /// Nobody holds a lease, but for what an earlier life may have granted.
+    pub(super) fn new(lease_ms: u32, granted: BTreeMap<SegmentId, u32>, now: Millis) -> Self {
+        let quiet = granted.iter();
+        let quiet = quiet.map(|(segment, ms)| (*segment, now.plus(u64::from(*ms))));
+        Writers {
+            followers: Followers::default(),
+            leases: Leases::default(),
+            pulls: Pulls::default(),
+            quiet: quiet.collect(),
+            granted,
+            lease_ms,
+        }
+    }
+
+    /// An edge is gone. Leases stay: their holders may believe in them (rule C4).
+    pub(super) fn went(&mut self, edge: EdgeId) {
+        self.followers.went(edge);
+        self.pulls.retain(|puller| puller.edge != edge);
+    }
+
+    /// When pulls are to be looked at next.
+    pub(super) fn deadline(&self) -> Option<Millis> {
+        self.pulls.deadline(&self.leases)
+    }
+
+    /// The sizes of its tables, by name.
+    pub(super) fn sizes(&self) -> [(&'static str, usize); 3] {
+        [
+            ("followers", self.followers.len()),
+            ("leases", self.leases.len()),
+            ("pulls", self.pulls.count(|_| true)),
+        ]
+    }
+
+    fn quiet_until(&self, segments: &[SegmentId]) -> Millis {
+        let quiet = segments.iter().filter_map(|segment| self.quiet.get(segment));
+        quiet.copied().max().unwrap_or_default()
+    }
+}
+
+/// Grants leases, takes followers, and carries out pulls.
+#[derive(Debug)]
+pub(super) struct Writing<'a> {
+    pub(super) home: HomeId,
+    pub(super) writers: &'a mut Writers,
+    pub(super) children: &'a Children,
+    pub(super) tables: &'a mut Tables,
+    pub(super) log: &'a mut Log,
+    /// The name of the child that brings a call.
+    pub(super) carrier: Option<NameId>,
+}
+
+type Called = Result<CallResponse, CallError>;
+
+impl Writing<'_> {
+    /// A child hears of updates from the place of the answer on (rule C6).
+    pub(super) fn follow(&mut self, caller: Caller, segment: SegmentId, logs: &[LogId]) {
+        let followed = self.followed(caller, segment, logs);
+        self.answer(caller.edge, caller.call, followed);
+    }
+
+    fn followed(&mut self, caller: Caller, segment: SegmentId, logs: &[LogId]) -> Called {
+        if logs.len() > FOLLOWED_LOGS_MAX {
+            return Err(CallError::Invalid);
+        }
+        self.check(caller, &[segment], Right::Read)?;
+        let (edge, is_member) = (caller.edge, self.children.is_member(caller.edge));
+        if !self.writers.followers.add(edge, segment, is_member) {
+            return Err(CallError::TooMany);
+        }
+        let state = |log: &LogId| self.tables.saved.state(*log, segment);
+        Ok(CallResponse::Following {
+            position: self.log.tip(),
+            logs: logs.iter().map(state).collect(),
+        })
+    }
+
+    /// A child may hold updates from now on, until the lease ends (rule C4). That the segment has leases is durable first.
+    pub(super) fn lease(
+        &mut self,
+        now: Millis,
+        caller: Caller,
+        segments: &[SegmentId],
+        outbox: &mut Outbox,
+    ) {
+        let leased = self.leased(now, caller, segments, outbox);
+        self.answer(caller.edge, caller.call, leased);
+    }
+
+    fn leased(
+        &mut self,
+        now: Millis,
+        caller: Caller,
+        segments: &[SegmentId],
+        outbox: &mut Outbox,
+    ) -> Called {
+        if segments.is_empty() || segments.len() > LEASED_SEGMENTS_MAX {
+            return Err(CallError::Invalid);
+        }
+        self.check(caller, segments, Right::Write)?;
+        let child = self.children.get(caller.edge).map(|child| child.node);
+        let child = child.ok_or(CallError::Invalid)?;
+        let lease_ms = self.writers.lease_ms;
+        // Who keeps readers waiting gets no more time for that (rule C4).
+        let owes = self.writers.pulls.owes_since(child);
+        if owes.is_some_and(|since| now.since(since) > u64::from(lease_ms / 4)) {
+            return Err(CallError::Busy);
+        }
+        self.note_granted(segments, outbox)?;
+        let until = now.plus(u64::from(lease_ms));
+        if !self.writers.leases.grant(child, segments, until) {
+            return Err(CallError::TooMany);
+        }
+        outbox.note(Note::LeaseGranted);
+        let questions = self.writers.pulls.granted(now, child, segments);
+        self.ask(questions, outbox);
+        Ok(CallResponse::Leased { lease_ms })
+    }
+
+    /// After a restart the home waits as long as the longest lease in a segment (rule C4).
+    fn note_granted(
+        &mut self,
+        segments: &[SegmentId],
+        outbox: &mut Outbox,
+    ) -> Result<(), CallError> {
+        let lease_ms = self.writers.lease_ms;
+        let granted = &mut self.writers.granted;
+        let is_new = |segment: &&SegmentId| granted.get(segment).is_none_or(|ms| *ms < lease_ms);
+        let new: Vec<SegmentId> = segments.iter().filter(is_new).copied().collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        if !self.log.has_space() {
+            return Err(CallError::Full(self.log.lack()));
+        }
+        granted.extend(new.iter().map(|segment| (*segment, lease_ms)));
+        let record = LeaseRecord { lease_ms };
+        let put = |segment| records::put(Table::Meta, records::lease_key(segment), &record);
+        let ops = new.into_iter().map(put).collect();
+        let purpose = Purpose::Housekeeping;
+        self.log.append_ops(purpose, ops, OnDurable::Nothing, outbox);
+        Ok(())
+    }
+
+    /// A reader wants all that was answered before (rule C3).
+    pub(super) fn pull(
+        &mut self,
+        now: Millis,
+        caller: Caller,
+        (segments, patience_ms): (Vec<SegmentId>, u32),
+        outbox: &mut Outbox,
+    ) {
+        let name = caller.who.name;
+        let of_name = self.writers.pulls.count(|puller| puller.name == name);
+        let all = self.writers.pulls.count(|_| true);
+        let checked = match segments.len() {
+            1..=PULL_SEGMENTS_MAX => self.check(caller, &segments, Right::Read),
+            _ => Err(CallError::Invalid),
+        };
+        let may_wait = match of_name < PULLS_PER_NAME_MAX && all < PULLS_MAX {
+            true => checked,
+            false => checked.and(Err(CallError::Busy)),
+        };
+        if let Err(why) = may_wait {
+            return self.answer(caller.edge, caller.call, Err(why));
+        }
+        let puller = Puller {
+            edge: caller.edge,
+            call: caller.call,
+            name,
+        };
+        let due = now.plus(u64::from(patience_ms));
+        let quiet = self.writers.quiet_until(&segments);
+        let when = (Some(due), quiet);
+        let Writers { pulls, leases, .. } = &mut *self.writers;
+        let questions = pulls.begin(now, puller, segments, when, leases);
+        self.ask(questions, outbox);
+    }
+
+    /// A child says how far the logs below it are.
+    pub(super) fn heads(&mut self, edge: EdgeId, heads: message::Heads) {
+        let child = self.children.get(edge).map(|child| child.node);
+        if let Some(child) = child.filter(|_| heads.heads.len() <= PULL_HEADS_MAX) {
+            self.writers.pulls.answered(child, heads.pull, heads.heads);
+        }
+    }
+
+    /// A child has come: what it was asked by an edge that is gone, it is asked again.
+    pub(super) fn came(&mut self, child: MemberId, outbox: &mut Outbox) {
+        let questions = self.writers.pulls.came(child);
+        self.ask(questions, outbox);
+    }
+
+    /// Answers the pulls that wait for nobody, and those that may not wait longer.
+    pub(super) fn finish(&mut self, now: Millis, outbox: &mut Outbox) {
+        let saved = &self.tables.saved;
+        let Writers { pulls, leases, .. } = &mut *self.writers;
+        let (done, ended) = pulls.take_done(now, leases, |head| saved.has(head));
+        for _ in 0..ended {
+            outbox.note(Note::LeaseEnded);
+        }
+        for pull in done {
+            outbox.note(Note::PullAnswered);
+            // The answer comes behind all that was accepted.
+            self.answer(pull.origin.edge, pull.origin.call, Ok(CallResponse::Pulled));
+        }
+        for pull in self.writers.pulls.take_due(now) {
+            let awaits = Err(self.awaits(now, &pull));
+            self.answer(pull.origin.edge, pull.origin.call, awaits);
+        }
+    }
+
+    /// Forgets leases that have ended.
+    pub(super) fn sweep(&mut self, now: Millis) {
+        self.writers.leases.sweep(now);
+        self.writers.quiet.retain(|_, until| *until > now);
+    }
+
+    fn awaits(&self, now: Millis, pull: &Pull<Puller>) -> CallError {
+        let child = pull.awaits();
+        let lease = |child| self.writers.leases.until(child, &pull.segments, now);
+        let until = child.and_then(lease).unwrap_or(pull.quiet_until());
+        let left = until.since(now);
+        CallError::Awaits {
+            name: child.map_or_else(String::new, |child| self.name_of(child)),
+            ends_ms: u32::try_from(left).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// The name of a child, which may be gone.
+    fn name_of(&self, child: MemberId) -> String {
+        let edge = self.children.edge_of(child);
+        let here = edge.and_then(|edge| self.children.get(edge));
+        match here {
+            Some(child) => child.name.clone(),
+            None => {
+                let known = self.tables.audit.name(child.name());
+                known.unwrap_or_else(|| child.name().to_string())
+            }
+        }
+    }
+
+    fn ask(&mut self, questions: Vec<Question>, outbox: &mut Outbox) {
+        for question in questions {
+            let Some(edge) = self.children.edge_of(question.child) else {
+                continue;
+            };
+            outbox.note(Note::PullPassed);
+            let get = message::Get {
+                home: self.home,
+                pull: question.pull,
+                segments: question.segments,
+            };
+            outbox.down(edge, Down::Get(get));
+        }
+    }
+
+    fn check(
+        &mut self,
+        caller: Caller,
+        segments: &[SegmentId],
+        right: Right,
+    ) -> Result<(), CallError> {
+        let mut segments = segments.iter();
+        segments.try_for_each(|segment| {
+            check_right(self.tables, (caller.who, self.carrier), *segment, right)
+        })
+    }
+
+    fn answer(&mut self, edge: EdgeId, call: CallId, result: Called) {
+        self.log.after_all(OnDurable::Answer(edge, call, result));
+    }
+}

@@ -1,0 +1,90 @@
+//! The lease of a member that writes what its home has not seen (rules C1 and C4).
+
+use thorp_model::limits::BUSY_RETRY_MS;
+use thorp_model::{Millis, believed_until};
+
+/// A member's lease in one segment.
+///
+/// Invariant: the member believes in it for less long than every node on the way to the home, because its time counts from
+/// sending the request.
+#[derive(Debug, Default)]
+pub(super) struct Lease {
+    until: Millis,
+    /// When the lease is to be asked for again.
+    due: Millis,
+    is_asked: bool,
+    /// The home does not grant it. Nobody waits for it.
+    is_denied: bool,
+}
+
+impl Lease {
+    /// Whether the home asks this member when somebody pulls.
+    pub(super) fn is_held(&self, now: Millis) -> bool {
+        now < self.until
+    }
+
+    /// Whether an answer to the program may wait for it.
+    pub(super) fn may_come(&self) -> bool {
+        !self.is_denied
+    }
+
+    /// Whether the member has to ask for it, or for more time.
+    pub(super) fn is_due(&self, now: Millis) -> bool {
+        !self.is_asked && now >= self.due
+    }
+
+    /// When it is to be asked for.
+    pub(super) fn due(&self) -> Option<Millis> {
+        (!self.is_asked).then_some(self.due)
+    }
+
+    /// The member asks now.
+    pub(super) fn ask(&mut self) {
+        self.is_asked = true;
+    }
+
+    /// The home grants it, for a request that was sent then. The member refreshes it four times in its time.
+    pub(super) fn granted(&mut self, sent: Millis, lease_ms: u64) {
+        self.until = believed_until(sent, lease_ms).max(self.until);
+        self.due = sent.plus(lease_ms / 4);
+        (self.is_asked, self.is_denied) = (false, false);
+    }
+
+    /// The home does not grant it now.
+    pub(super) fn refused(&mut self, now: Millis, is_denied: bool) {
+        self.is_asked = false;
+        self.is_denied = is_denied;
+        let wait = match is_denied {
+            true => 20,
+            false => 4,
+        };
+        self.due = now.plus(u64::from(BUSY_RETRY_MS) * wait);
+    }
+
+    /// The request is lost with its stream. What was granted lasts.
+    pub(super) fn stream_ended(&mut self) {
+        self.is_asked = false;
+        self.due = Millis(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lease_counts_from_the_request_and_is_refreshed_in_time() {
+        let mut lease = Lease::default();
+        assert!(lease.is_due(Millis(0)) && !lease.is_held(Millis(0)));
+        lease.ask();
+        assert!(!lease.is_due(Millis(5)));
+        lease.granted(Millis(0), 1_600);
+        assert!(lease.is_held(Millis(1_499)) && !lease.is_held(Millis(1_500)));
+        assert!(!lease.is_due(Millis(399)) && lease.is_due(Millis(400)));
+        lease.ask();
+        lease.stream_ended();
+        assert!(lease.is_held(Millis(1_499)) && lease.is_due(Millis(401)));
+        lease.refused(Millis(500), true);
+        assert!(!lease.may_come() && lease.is_held(Millis(1_499)));
+    }
+}

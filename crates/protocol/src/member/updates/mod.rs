@@ -1,0 +1,214 @@
+//! Updates: what a program writes without waiting for the home, and what its neighbours have written so (rules C6 and C7).
+//!
+//! | part | what it keeps or does |
+//! |---|---|
+//! | `log` | batches for the disk |
+//! | `custody` | own updates until their home has them |
+//! | `following` | updates of others, and from where on they are heard of |
+//! | `lease` | the right to hold updates that the home has not seen |
+//! | `updating` | the way of each |
+
+mod custody;
+mod following;
+mod lease;
+mod log;
+mod updating;
+
+pub(super) use updating::Updating;
+
+use custody::Custody;
+use following::Following;
+use lease::Lease;
+use log::Log;
+
+use crate::member::interface::UpdateInfo;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use thorp_model::limits::FOLLOWED_SEGMENTS_MAX;
+use thorp_model::records::UpdateRecord;
+use thorp_model::{
+    CommitId, HomeId, LogHead, LogId, Millis, RequestId, SegmentId, Update, UpdateId,
+};
+
+/// What a member has of updates in one segment.
+#[derive(Debug, Default)]
+struct InSegment {
+    custody: Custody,
+    following: Following,
+    lease: Lease,
+    /// How many visits of the program want updates of others.
+    wanted: usize,
+    /// Requests to follow that are not answered.
+    waiting: Vec<RequestId>,
+    /// When the program last wrote here.
+    written: Option<Millis>,
+    /// When the member last told its updates again.
+    told: Option<Millis>,
+    /// Whether it is to do so again.
+    is_to_tell: bool,
+}
+
+impl InSegment {
+    /// Whether the member has to hear of what is saved here.
+    fn is_followed(&self) -> bool {
+        self.wanted > 0 || !self.custody.is_settled()
+    }
+
+    /// All logs of which something is shown or kept.
+    fn logs(&self) -> Vec<LogId> {
+        let mut logs = self.custody.logs();
+        logs.extend(self.following.logs());
+        logs
+    }
+}
+
+/// An update that is durable, and whose program has no answer yet.
+#[derive(Debug)]
+struct Unanswered {
+    request_id: RequestId,
+    home: HomeId,
+    id: UpdateId,
+    until: Millis,
+}
+
+/// What a member has of updates.
+///
+/// Invariant: each entry of `sent` is the commit of an update that is on its way to its home.
+#[derive(Debug)]
+pub(super) struct Updates {
+    log: Log,
+    of: BTreeMap<(HomeId, SegmentId), InSegment>,
+    sent: BTreeMap<CommitId, (HomeId, UpdateId)>,
+    unanswered: Vec<Unanswered>,
+    /// When what a home did not take is sent again.
+    again: BTreeMap<HomeId, Millis>,
+    /// Requests for leases that are not answered, and when each was sent.
+    leasing: BTreeMap<HomeId, (Vec<SegmentId>, Millis)>,
+}
+
+impl Updates {
+    /// What is in a member's log when it starts; none: it has no log.
+    pub(super) fn new(id: LogId, contents: Option<Vec<UpdateRecord>>) -> Self {
+        let mut log = Log::new(id, contents.is_some());
+        let mut of: BTreeMap<_, InSegment> = BTreeMap::new();
+        for UpdateRecord { update, rejected } in contents.into_iter().flatten() {
+            log.recovered(&update);
+            let here = of.entry((update.home, update.id.segment)).or_default();
+            here.custody.insert(update, rejected, false);
+        }
+        Updates {
+            log,
+            of,
+            sent: BTreeMap::new(),
+            unanswered: Vec::new(),
+            again: BTreeMap::new(),
+            leasing: BTreeMap::new(),
+        }
+    }
+
+    /// The segments of a home of which the member has to hear what is saved.
+    pub(super) fn followed(&self, home: HomeId) -> Vec<SegmentId> {
+        let here = self.of.iter().filter(|((of, _), _)| *of == home);
+        let followed = here.filter(|(_, here)| here.is_followed());
+        followed.map(|((_, segment), _)| *segment).collect()
+    }
+
+    /// How far the logs of this member are in some segments of a home.
+    pub(super) fn heads(&self, home: HomeId, segments: &[SegmentId]) -> Vec<LogHead> {
+        let of = |segment: &SegmentId| self.of.get(&(home, *segment)).map(|here| (*segment, here));
+        let here = segments.iter().filter_map(of);
+        here.flat_map(|(segment, here)| here.custody.heads(segment))
+            .collect()
+    }
+
+    /// The updates that are not saved, and those that were refused.
+    pub(super) fn list(&self) -> Vec<UpdateInfo> {
+        let all = self.of.values();
+        let list = all.flat_map(|here| {
+            let open = here.custody.open().map(|own| UpdateInfo {
+                update: own.update.clone(),
+                rejected: None,
+            });
+            let rejected = here.custody.rejected().map(|(update, why)| UpdateInfo {
+                update: update.clone(),
+                rejected: Some(why.clone()),
+            });
+            open.chain(rejected)
+        });
+        list.collect()
+    }
+
+    /// Updates that are not saved.
+    pub(super) fn open(&self) -> usize {
+        self.of
+            .values()
+            .map(|here| here.custody.open().count())
+            .sum()
+    }
+
+    /// Updates that were sent to a home, and not answered.
+    pub(super) fn on_their_way(&self) -> usize {
+        self.sent.len()
+    }
+
+    /// When something is due.
+    pub(super) fn deadline(&self) -> Option<Millis> {
+        let leases = self.of.iter().filter_map(|((home, _), here)| {
+            let is_wanted = here.written.is_some() && !self.leasing.contains_key(home);
+            here.lease.due().filter(|_| is_wanted)
+        });
+        let told = self.of.values().filter(|here| here.is_to_tell);
+        let told = told.filter_map(|here| here.told.map(|at| at.plus(updating::TELL_MS)));
+        let answers = self.unanswered.iter().map(|waits| waits.until);
+        leases
+            .chain(told)
+            .chain(answers)
+            .chain(self.again.values().copied())
+            .min()
+    }
+
+    /// The sizes of its tables, by name.
+    pub(super) fn sizes(&self) -> [(&'static str, usize); 4] {
+        let shown = self.of.values().map(|here| here.following.bytes()).sum();
+        [
+            ("updates", self.log.len()),
+            ("update_bytes", self.log.bytes()),
+            ("updates_sent", self.sent.len()),
+            ("tentative_bytes", shown),
+        ]
+    }
+
+    /// Whether one more segment may be followed.
+    fn has_space(&self) -> bool {
+        let followed = self.of.values().filter(|here| here.is_followed());
+        followed.count() < FOLLOWED_SEGMENTS_MAX
+    }
+
+    /// Bytes of updates of others that are shown.
+    fn shown_bytes(&self) -> usize {
+        self.of.values().map(|here| here.following.bytes()).sum()
+    }
+
+    /// The updates of this start and of earlier ones that are on their way to a home.
+    fn sent_to(&self, home: HomeId) -> usize {
+        self.sent.values().filter(|(of, _)| *of == home).count()
+    }
+
+    /// What is on its way to a home is lost: it goes again.
+    fn unsend_all(&mut self, home: HomeId) -> Vec<CommitId> {
+        for ((of, _), here) in &mut self.of {
+            if *of == home {
+                here.custody.unsend(None);
+            }
+        }
+        let lost = self.sent.extract_if(.., |_, (of, _)| *of == home);
+        lost.map(|(commit, _)| commit).collect()
+    }
+
+    /// The open updates of a segment.
+    fn open_in(&self, home: HomeId, segment: SegmentId) -> Vec<Update> {
+        let here = self.of.get(&(home, segment));
+        let open = here.into_iter().flat_map(|here| here.custody.open());
+        open.map(|own| own.update.clone()).collect()
+    }
+}

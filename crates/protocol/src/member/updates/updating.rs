@@ -1,0 +1,719 @@
+//! The way of an update: from the program to the disk, to the neighbours, to the home, and out of the view (rules C6 and C7).
+
+use crate::edge::pending_writes::PendingWrites;
+use crate::member::caller::Caller;
+use crate::member::calls::{Called, Purpose};
+use crate::member::commits::Commits;
+use crate::member::updates::log::Gathered;
+use crate::member::updates::{Unanswered, Updates};
+use crate::member::{MemberAction, NotKept, Outbox, Response};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use thorp_model::limits::{
+    BUSY_RETRY_MS, COMMIT_BYTES_MAX, LEASED_SEGMENTS_MAX, TENTATIVE_BYTES_MAX, UPDATES_IN_FLIGHT_MAX,
+};
+use thorp_model::{
+    CallError, CallRequest, CallResponse, CommitId, CommitRequest, EdgeId, HomeId, Lack,
+    LogState, Mark, Millis, NodeKind, Note, PageWrites, Part, Position, Refusal, Registration, RequestId,
+    SegmentId, Stamp, TentativeChange, Up, Update, UpdateId, message,
+};
+
+/// A member tells its updates again at most so often.
+pub(super) const TELL_MS: u64 = 100;
+
+/// When a home that has no room for an update is asked again.
+const LONG_RETRY_MS: u32 = 2_000;
+
+/// Updates that it tells at once.
+const TOLD_MAX: usize = 256;
+
+/// Moves updates on.
+#[derive(Debug)]
+pub(in crate::member) struct Updating<'a> {
+    pub(in crate::member) updates: &'a mut Updates,
+    pub(in crate::member) caller: Caller<'a>,
+    pub(in crate::member) commits: &'a mut Commits,
+    pub(in crate::member) pending_writes: &'a mut PendingWrites,
+    pub(in crate::member) parents: &'a BTreeMap<EdgeId, NodeKind>,
+}
+
+impl Updating<'_> {
+    fn now(&self) -> Millis {
+        self.caller.signing.now.mono
+    }
+
+    // --- The program ---
+
+    /// The program writes: first the log makes it durable.
+    pub(in crate::member) fn update(
+        &mut self,
+        request_id: RequestId,
+        (home, writes): (HomeId, Vec<PageWrites>),
+        patience_ms: u32,
+        outbox: &mut Outbox,
+    ) {
+        let first = writes.first().map(|writes| writes.page.segment);
+        let update = first.map(|segment| Update {
+            home,
+            id: UpdateId {
+                log: self.updates.log.id(),
+                segment,
+                number: 0,
+            },
+            writes,
+        });
+        let is_right = |update: &Update| update.is_whole() && update.bytes() <= COMMIT_BYTES_MAX;
+        let why_not = match &update {
+            _ if !self.updates.log.is_there() => Some(NotKept::NoLog),
+            Some(update) if is_right(update) => None,
+            _ => Some(NotKept::Invalid),
+        };
+        let (Some(update), None) = (update, why_not) else {
+            let why = why_not.unwrap_or(NotKept::Invalid);
+            return respond(request_id, Response::NotKept(why), outbox);
+        };
+        let (bytes, segment) = (update.bytes(), update.id.segment);
+        let gathered = Gathered {
+            request_id,
+            home,
+            segment,
+            writes: update.writes,
+            until: self.now().plus(u64::from(patience_ms)),
+        };
+        if !self.updates.log.gather(gathered, bytes) {
+            let full = Response::NotKept(NotKept::LogFull);
+            return respond(request_id, full, outbox);
+        }
+        let now = self.now();
+        let here = self.updates.of.entry((home, segment)).or_default();
+        here.written = Some(now);
+        self.write(outbox);
+        self.lease(home, outbox);
+    }
+
+    fn write(&mut self, outbox: &mut Outbox) {
+        let Updates { log, of, .. } = &mut *self.updates;
+        let id = log.id();
+        let mut given: BTreeMap<(HomeId, SegmentId), u64> = BTreeMap::new();
+        let next_number = |home, segment| {
+            let here = of.entry((home, segment)).or_default();
+            let next = given.entry((home, segment));
+            let next = next.or_insert_with(|| here.custody.next_number(id) - 1);
+            *next += 1;
+            *next
+        };
+        log.write(next_number, outbox);
+    }
+
+    /// Updates are durable: now everybody may know.
+    pub(in crate::member) fn kept(&mut self, mark: Mark, outbox: &mut Outbox) {
+        let mut homes = Vec::new();
+        for (update, request_id, until) in self.updates.log.kept(mark) {
+            outbox.note(Note::UpdateKept);
+            let (home, id) = (update.home, update.id);
+            let here = self.updates.of.entry((home, id.segment)).or_default();
+            here.custody.insert(update.clone(), None, true);
+            self.change(home, TentativeChange {
+                shown: Vec::from([update.clone()]),
+                settled: Vec::new(),
+            }, outbox);
+            self.tell(&update, outbox);
+            self.updates.unanswered.push(Unanswered {
+                request_id,
+                home,
+                id,
+                until,
+            });
+            homes.push(home);
+        }
+        homes.dedup();
+        for home in homes {
+            self.follow_all(home, outbox);
+            self.send(home, outbox);
+        }
+        self.answer(outbox);
+        self.write(outbox);
+    }
+
+    /// The disk did not take a batch. Its updates never were.
+    pub(in crate::member) fn not_kept(&mut self, mark: Mark, lack: Option<Lack>, outbox: &mut Outbox) {
+        for (_, request_id, _) in self.updates.log.not_kept(mark) {
+            let why = lack.map_or(NotKept::Broken, NotKept::DiskFull);
+            respond(request_id, Response::NotKept(why), outbox);
+        }
+        self.write(outbox);
+    }
+
+    /// Answers programs: with a lease, or where none is to be had in time (rule C10).
+    fn answer(&mut self, outbox: &mut Outbox) {
+        let now = self.now();
+        let (of, homes) = (&self.updates.of, &*self.caller.homes);
+        let is_answered = |waits: &mut Unanswered| {
+            let here = of.get(&(waits.home, waits.id.segment));
+            let is_held = here.is_some_and(|here| here.lease.is_held(now));
+            let may_come = here.is_some_and(|here| here.lease.may_come());
+            let is_reached = homes.edge(waits.home).is_some();
+            is_held || now >= waits.until || !is_reached || !may_come
+        };
+        let answered = self.updates.unanswered.extract_if(.., is_answered);
+        for waits in answered {
+            let here = of.get(&(waits.home, waits.id.segment));
+            let kept = Response::Kept {
+                id: waits.id,
+                is_leased: here.is_some_and(|here| here.lease.is_held(now)),
+            };
+            respond(waits.request_id, kept, outbox);
+        }
+    }
+
+    /// The program wants the updates of others in a segment, or no longer.
+    pub(in crate::member) fn want(
+        &mut self,
+        request_id: RequestId,
+        (home, segment, on): (HomeId, SegmentId, bool),
+        outbox: &mut Outbox,
+    ) {
+        let has_space = self.updates.has_space();
+        let here = self.updates.of.entry((home, segment)).or_default();
+        if !on {
+            here.wanted = here.wanted.saturating_sub(1);
+            return;
+        }
+        if !here.is_followed() && !has_space {
+            return respond(request_id, Response::Busy, outbox);
+        }
+        here.wanted += 1;
+        if here.following.since().is_some() || self.caller.homes.edge(home).is_none() {
+            return respond(request_id, Response::Following, outbox);
+        }
+        here.waiting.push(request_id);
+        self.follow_all(home, outbox);
+    }
+
+    /// The program wants the response to a request no more.
+    pub(in crate::member) fn forget(&mut self, request_id: RequestId) {
+        for here in self.updates.of.values_mut() {
+            let waiting = here.waiting.len();
+            here.waiting.retain(|waits| *waits != request_id);
+            here.wanted -= waiting - here.waiting.len();
+        }
+    }
+
+    // --- To the neighbours ---
+
+    /// Shows an update to the neighbours. It is not executed as of where this member stands.
+    fn tell(&self, update: &Update, outbox: &mut Outbox) {
+        let Some(replica) = self.caller.homes.get(update.home) else {
+            return;
+        };
+        let told = message::Told {
+            update: update.clone(),
+            since: replica.up.position,
+        };
+        let sites = self.parents.iter();
+        for (edge, _) in sites.filter(|(_, kind)| **kind == NodeKind::Redirector) {
+            outbox.up(*edge, Up::Update(told.clone()));
+        }
+    }
+
+    /// A neighbour follows: it wants to know what is here.
+    pub(in crate::member) fn told_to_tell(&mut self, home: HomeId, segment: SegmentId, outbox: &mut Outbox) {
+        if let Some(here) = self.updates.of.get_mut(&(home, segment)) {
+            here.is_to_tell = true;
+        }
+        self.tell_due(outbox);
+    }
+
+    /// Tells again what is to be told.
+    pub(in crate::member) fn tell_due(&mut self, outbox: &mut Outbox) {
+        let now = self.now();
+        let mut due = Vec::new();
+        for (of, here) in &mut self.updates.of {
+            let is_rested = here.told.is_none_or(|at| now.since(at) >= TELL_MS);
+            let is_held = self.caller.homes.get(of.0).is_none_or(|at| at.up.is_held());
+            if here.is_to_tell && is_rested && !is_held {
+                here.is_to_tell = false;
+                here.told = Some(now);
+                due.push(*of);
+            }
+        }
+        for (home, segment) in due {
+            for update in self.updates.open_in(home, segment).iter().take(TOLD_MAX) {
+                self.tell(update, outbox);
+            }
+        }
+    }
+
+    /// A neighbour shows an update.
+    pub(in crate::member) fn shown(&mut self, told: message::Told, outbox: &mut Outbox) {
+        let message::Told { update, since } = told;
+        let (home, id) = (update.home, update.id);
+        let bytes = update.bytes();
+        let has_space = self.updates.shown_bytes() + bytes <= TENTATIVE_BYTES_MAX;
+        let Some(here) = self.updates.of.get_mut(&(home, id.segment)) else {
+            return;
+        };
+        let is_own = here.custody.get(id).is_some();
+        let is_taken = update.is_whole() && has_space && !is_own && here.wanted > 0;
+        if !is_taken || !here.following.show(id, bytes, since) {
+            return outbox.note(Note::UpdateNotShown);
+        }
+        outbox.note(Note::UpdateShown);
+        let shown = Vec::from([update]);
+        self.change(home, TentativeChange { shown, settled: Vec::new() }, outbox);
+    }
+
+    fn change(&mut self, home: HomeId, tentative: TentativeChange, outbox: &mut Outbox) {
+        if tentative != TentativeChange::default() {
+            self.caller.homes.at(home).show_tentatively(tentative, outbox);
+        }
+    }
+
+    // --- To the home ---
+
+    /// A stream begins: what was on its way goes again, and the member says what it has (rule C7).
+    pub(in crate::member) fn begin(&mut self, home: HomeId, forgets: bool, outbox: &mut Outbox) {
+        for commit in self.updates.unsend_all(home) {
+            self.is_over(home, commit);
+        }
+        self.updates.leasing.remove(&home);
+        self.updates.again.remove(&home);
+        let mut gone = Vec::new();
+        for ((of, _), here) in &mut self.updates.of {
+            if *of == home {
+                here.following.stream_began();
+                here.lease.stream_ended();
+                if forgets {
+                    gone.extend(here.following.clear());
+                }
+            }
+        }
+        self.change(home, TentativeChange { shown: Vec::new(), settled: gone }, outbox);
+        self.follow_all(home, outbox);
+        self.lease(home, outbox);
+        self.send(home, outbox);
+    }
+
+    /// The stream has ended. The members of the site go on sharing.
+    pub(in crate::member) fn end(&mut self, home: HomeId, outbox: &mut Outbox) {
+        self.updates.leasing.remove(&home);
+        let mut waiting = Vec::new();
+        for ((of, _), here) in &mut self.updates.of {
+            if *of == home {
+                here.following.stream_ended();
+                here.lease.stream_ended();
+                waiting.append(&mut here.waiting);
+            }
+        }
+        for request_id in waiting {
+            respond(request_id, Response::Following, outbox);
+        }
+        self.answer(outbox);
+    }
+
+    /// Asks to follow what has to be followed, where that was not asked.
+    fn follow_all(&mut self, home: HomeId, outbox: &mut Outbox) {
+        if self.caller.homes.edge(home).is_none() {
+            return;
+        }
+        for segment in self.updates.followed(home) {
+            let Some(here) = self.updates.of.get_mut(&(home, segment)) else {
+                continue;
+            };
+            if here.following.is_asked() || here.following.since().is_some() {
+                continue;
+            }
+            here.following.ask();
+            let logs = here.logs();
+            let request = CallRequest::Follow { segment, logs };
+            let purpose = Purpose::Follow(segment);
+            self.caller.call(Called::new(purpose, home, request), outbox);
+        }
+    }
+
+    /// The home has told how far the logs of a segment are. True: the member waited for that, and it was the last.
+    pub(in crate::member) fn following(
+        &mut self,
+        (home, segment): (HomeId, SegmentId),
+        result: Result<CallResponse, CallError>,
+        outbox: &mut Outbox,
+    ) {
+        let of = (home, segment);
+        let (settled, is_over) = match result {
+            Ok(CallResponse::Following { position, logs }) => {
+                self.caller.homes.at(home).up.advance(position);
+                (self.settle(of, position, &logs, outbox), true)
+            }
+            // The home has too much to do, or does not know this member any more: the member asks again.
+            Err(CallError::Busy | CallError::NotDelegated(_) | CallError::NotRegistered) => {
+                if let Some(here) = self.updates.of.get_mut(&of) {
+                    here.following.stream_ended();
+                }
+                let again = self.now().plus(u64::from(BUSY_RETRY_MS));
+                self.updates.again.insert(home, again);
+                (TentativeChange::default(), false)
+            }
+            // It cannot be followed: nothing of it is shown.
+            _ => (self.hide(of), true),
+        };
+        let replica = self.caller.homes.at(home);
+        replica.followed(segment, settled, is_over, outbox);
+        let Some(here) = self.updates.of.get_mut(&of).filter(|_| is_over) else {
+            return;
+        };
+        for request_id in core::mem::take(&mut here.waiting) {
+            respond(request_id, Response::Following, outbox);
+        }
+        here.is_to_tell = true;
+        self.tell_due(outbox);
+    }
+
+    fn settle(
+        &mut self,
+        of: (HomeId, SegmentId),
+        position: Position,
+        logs: &[LogState],
+        outbox: &mut Outbox,
+    ) -> TentativeChange {
+        let mut change = TentativeChange::default();
+        let Some(here) = self.updates.of.get_mut(&of) else {
+            return change;
+        };
+        here.following.begin(position, logs);
+        let (mut saved, mut commits) = (Vec::new(), Vec::new());
+        for state in logs {
+            let settled = here.following.settle(state.log, state.saved);
+            change.settled.extend(settled);
+            let (left, sent) = here.custody.settle(state);
+            saved.extend(left);
+            commits.extend(sent);
+        }
+        change.settled.extend(saved.iter().map(|update| update.id));
+        let open: Vec<(UpdateId, bool)> = here.custody.open().map(|own| (own.update.id, own.is_shown)).collect();
+        for (id, is_shown) in open {
+            let state = logs.iter().find(|state| state.log == id.log);
+            let is_refused = state.is_some_and(|state| state.refused.contains(&id.number));
+            match (is_refused, is_shown) {
+                (true, true) => {
+                    here.custody.show(id, false);
+                    change.settled.push(id);
+                }
+                (false, false) => change.shown.extend(here.custody.show(id, true).cloned()),
+                _ => {}
+            }
+        }
+        self.updates.log.forget(&saved, outbox);
+        for commit in commits {
+            self.updates.sent.remove(&commit);
+            self.is_over(of.0, commit);
+        }
+        change
+    }
+
+    fn hide(&mut self, of: (HomeId, SegmentId)) -> TentativeChange {
+        let Some(here) = self.updates.of.get_mut(&of) else {
+            return TentativeChange::default();
+        };
+        let mut settled = here.following.clear();
+        // Whoever waits for it is told that it is over; the reads fail by themselves.
+        here.wanted = 0;
+        let own: Vec<UpdateId> = here.custody.open().map(|own| own.update.id).collect();
+        for id in own {
+            here.custody.show(id, false);
+            settled.push(id);
+        }
+        TentativeChange { shown: Vec::new(), settled }
+    }
+
+    /// Sends what may be on its way, in order.
+    pub(in crate::member) fn send(&mut self, home: HomeId, outbox: &mut Outbox) {
+        let Some(edge) = self.caller.homes.edge(home) else {
+            return;
+        };
+        if self.updates.again.get(&home).is_some_and(|at| *at > self.now()) {
+            return;
+        }
+        let here = self.updates.of.iter().filter(|((of, _), _)| *of == home);
+        let waiting: Vec<UpdateId> = here.flat_map(|(_, here)| here.custody.to_send()).collect();
+        if waiting.is_empty() {
+            return;
+        }
+        let Some(registration) = self.caller.homes.get(home).and_then(|at| at.registration) else {
+            return self.caller.register(home, outbox);
+        };
+        for id in waiting {
+            let here = self.updates.of.get(&(home, id.segment));
+            let Some(own) = here.and_then(|here| here.custody.get(id)) else {
+                continue;
+            };
+            let part = own.update.part();
+            let bytes = part.bytes();
+            let homes = &*self.caller.homes;
+            let is_on = |home| homes.is_on(home, edge);
+            let is_full = self.updates.sent_to(home) >= UPDATES_IN_FLIGHT_MAX
+                || !self.caller.uplink.has_space_for_commit(bytes, is_on);
+            if is_full {
+                return;
+            }
+            self.send_as((edge, id), part, registration, outbox);
+        }
+    }
+
+    fn send_as(
+        &mut self,
+        (edge, update): (EdgeId, UpdateId),
+        part: Part,
+        registration: Registration,
+        outbox: &mut Outbox,
+    ) {
+        let (home, bytes, id) = (part.home, part.bytes(), self.commits.next_id());
+        self.caller.uplink.commit_sent(home, id, bytes);
+        self.pending_writes.put(id, &part, outbox);
+        self.updates.sent.insert(id, (home, update));
+        let here = self.updates.of.entry((home, update.segment)).or_default();
+        here.custody.sent(update, id);
+        let confirmed = here.custody.confirmed(update.log);
+        let request = CommitRequest {
+            id,
+            registration,
+            part,
+            with: Vec::new(),
+            depends_on: Vec::new(),
+            after: Stamp::default(),
+        };
+        let save = message::Save {
+            request,
+            update,
+            confirmed,
+        };
+        outbox.up(edge, Up::Save(save));
+    }
+
+    /// A commit of an update is answered, or its answer does not come.
+    fn is_over(&mut self, home: HomeId, commit: CommitId) {
+        self.pending_writes.drop_commit(home, commit);
+        self.caller.uplink.commit_answered(home, commit, true);
+    }
+
+    /// Whether a commit is that of an update.
+    pub(in crate::member) fn is_sent(&self, commit: CommitId) -> bool {
+        self.updates.sent.contains_key(&commit)
+    }
+
+    /// A position has come at which an update was settled. What is to leave the view with it is returned (rule C6).
+    pub(in crate::member) fn saved(
+        &mut self,
+        home: HomeId,
+        (id, is_executed): (UpdateId, bool),
+        outbox: &mut Outbox,
+    ) -> Vec<UpdateId> {
+        let Some(here) = self.updates.of.get_mut(&(home, id.segment)) else {
+            return Vec::new();
+        };
+        let mut settled = here.following.settle(id.log, id.number);
+        let Some(own) = here.custody.get(id) else {
+            return settled;
+        };
+        if own.is_shown {
+            settled.push(id);
+        }
+        if is_executed {
+            let (left, commit) = here.custody.take(id).unzip();
+            self.updates.log.forget(left.as_slice(), outbox);
+            if let Some(commit) = commit.flatten() {
+                self.updates.sent.remove(&commit);
+                self.is_over(home, commit);
+            }
+        } else {
+            // Its reason comes with the answer to the commit, or when it is sent once more.
+            here.custody.show(id, false);
+        }
+        settled
+    }
+
+    /// The home has answered the commit of an update otherwise.
+    pub(in crate::member) fn answered(
+        &mut self,
+        commit: CommitId,
+        refusal: Option<Refusal>,
+        outbox: &mut Outbox,
+    ) {
+        let Some((home, id)) = self.updates.sent.remove(&commit) else {
+            return;
+        };
+        self.is_over(home, commit);
+        match refusal {
+            None => {
+                let settled = self.saved(home, (id, true), outbox);
+                self.change(home, TentativeChange { shown: Vec::new(), settled }, outbox);
+            }
+            Some(refusal) if is_for_good(&refusal) => self.reject(home, id, refusal, outbox),
+            Some(refusal) => self.go_back(home, id, refusal, outbox),
+        }
+        self.send(home, outbox);
+    }
+
+    /// The home refused an update for good: it goes to the list of rejected ones.
+    fn reject(&mut self, home: HomeId, id: UpdateId, refusal: Refusal, outbox: &mut Outbox) {
+        let Some(here) = self.updates.of.get_mut(&(home, id.segment)) else {
+            return;
+        };
+        let was_shown = here.custody.get(id).is_some_and(|own| own.is_shown);
+        let Some(update) = here.custody.reject(id, refusal.clone()) else {
+            return;
+        };
+        self.updates.log.reject(&update, refusal.clone(), outbox);
+        outbox.act(MemberAction::Rejected(update, refusal));
+        let settled = was_shown.then_some(id).into_iter().collect();
+        self.change(home, TentativeChange { shown: Vec::new(), settled }, outbox);
+    }
+
+    /// The home did not take an update now. All later ones of its log come to nothing, too, and go again in order.
+    fn go_back(&mut self, home: HomeId, id: UpdateId, refusal: Refusal, outbox: &mut Outbox) {
+        let commits = match self.updates.of.get_mut(&(home, id.segment)) {
+            Some(here) => here.custody.unsend(Some(id.log)),
+            None => Vec::new(),
+        };
+        for commit in commits {
+            self.updates.sent.remove(&commit);
+            self.is_over(home, commit);
+        }
+        match &refusal {
+            Refusal::NotDelegated(_) => self.caller.is_not_delegated(home),
+            Refusal::Forgotten => self.caller.homes.at(home).is_forgotten(),
+            Refusal::NotYet { number } => self.void((home, id), *number, outbox),
+            _ => {}
+        }
+        let is_long = matches!(refusal, Refusal::Full(_) | Refusal::Share(_));
+        let wait = if is_long { LONG_RETRY_MS } else { BUSY_RETRY_MS };
+        let again = self.now().plus(u64::from(wait));
+        self.updates.again.insert(home, again);
+    }
+
+    /// The home wants a number that the log has not any more, because a history that is lost had saved it: the log declares it
+    /// void (rule C7).
+    fn void(&mut self, (home, id): (HomeId, UpdateId), number: u64, outbox: &mut Outbox) {
+        let here = self.updates.of.get(&(home, id.segment));
+        let missing = UpdateId { number, ..id };
+        let is_here = here.is_some_and(|here| {
+            let own = here.custody.get(missing);
+            own.is_some() || number > here.custody.confirmed(id.log)
+        });
+        let edge = self.caller.homes.edge(home);
+        let registration = self.caller.homes.get(home).and_then(|at| at.registration);
+        if let (false, Some(edge), Some(registration)) = (is_here, edge, registration) {
+            let part = Part {
+                home,
+                evidence: Position(0),
+                reads: Vec::new(),
+                writes: Vec::new(),
+            };
+            self.send_as((edge, missing), part, registration, outbox);
+        }
+    }
+
+    // --- Leases ---
+
+    /// Asks a home for leases, or for more time.
+    fn lease(&mut self, home: HomeId, outbox: &mut Outbox) {
+        let now = self.now();
+        if self.caller.homes.edge(home).is_none() || self.updates.leasing.contains_key(&home) {
+            return;
+        }
+        let here = self.updates.of.iter_mut().filter(|((of, _), _)| *of == home);
+        let due = here.filter(|(_, here)| here.written.is_some() && here.lease.is_due(now));
+        let mut segments = Vec::new();
+        for ((_, segment), here) in due.take(LEASED_SEGMENTS_MAX) {
+            here.lease.ask();
+            segments.push(*segment);
+        }
+        if segments.is_empty() {
+            return;
+        }
+        self.updates.leasing.insert(home, (segments.clone(), now));
+        let request = CallRequest::Lease { segments };
+        self.caller.call(Called::new(Purpose::Lease, home, request), outbox);
+    }
+
+    /// The home has answered.
+    pub(in crate::member) fn leased(
+        &mut self,
+        home: HomeId,
+        result: &Result<CallResponse, CallError>,
+        outbox: &mut Outbox,
+    ) {
+        let Some((segments, sent)) = self.updates.leasing.remove(&home) else {
+            return;
+        };
+        let now = self.now();
+        for segment in segments {
+            let Some(here) = self.updates.of.get_mut(&(home, segment)) else {
+                continue;
+            };
+            match result {
+                Ok(CallResponse::Leased { lease_ms }) => {
+                    let lease_ms = u64::from(*lease_ms);
+                    here.lease.granted(sent, lease_ms);
+                    // Who has written nothing for so long, and has nothing to save, needs none any more.
+                    let is_idle = here.written.is_some_and(|at| now.since(at) > lease_ms);
+                    if is_idle && here.custody.is_settled() {
+                        here.written = None;
+                    }
+                }
+                Err(CallError::Busy | CallError::NotDelegated(_)) => {
+                    here.lease.refused(now, false);
+                }
+                _ => here.lease.refused(now, true),
+            }
+        }
+        self.answer(outbox);
+        self.lease(home, outbox);
+    }
+
+    // --- Time ---
+
+    /// Does what is due.
+    pub(in crate::member) fn tick(&mut self, outbox: &mut Outbox) {
+        let now = self.now();
+        let due = self.updates.again.extract_if(.., |_, at| *at <= now);
+        let due: Vec<HomeId> = due.map(|(home, _)| home).collect();
+        for home in due {
+            self.follow_all(home, outbox);
+            self.send(home, outbox);
+        }
+        let mut homes: Vec<HomeId> = self.updates.of.keys().map(|(home, _)| *home).collect();
+        homes.dedup();
+        for home in homes {
+            self.lease(home, outbox);
+        }
+        self.tell_due(outbox);
+        self.answer(outbox);
+    }
+
+    /// A pull: how far are the logs of this member?
+    pub(in crate::member) fn pulled(&self, get: &message::Get, outbox: &mut Outbox) {
+        let Some(edge) = self.caller.homes.edge(get.home) else {
+            return;
+        };
+        let heads = message::Heads {
+            home: get.home,
+            pull: get.pull,
+            heads: self.updates.heads(get.home, &get.segments),
+        };
+        outbox.up(edge, Up::Heads(heads));
+    }
+}
+
+/// Whether a refusal has taken the number of its update.
+fn is_for_good(refusal: &Refusal) -> bool {
+    let is_in_doubt = matches!(
+        refusal,
+        Refusal::Forgotten | Refusal::InDoubt | Refusal::Unknown | Refusal::WentBack | Refusal::Lost
+    );
+    !refusal.leaves_id_usable() && !is_in_doubt || *refusal == Refusal::OtherLog
+}
+
+fn respond(request_id: RequestId, response: Response, outbox: &mut Outbox) {
+    outbox.act(MemberAction::Respond(request_id, response));
+}
+

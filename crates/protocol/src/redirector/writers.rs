@@ -1,0 +1,276 @@
+//! Updates of logs below a site: who shows them to whom, and who is asked when somebody pulls (rules C1, C3, C4 and C6).
+
+use crate::edge::downstream::Children;
+use crate::edge::followers::Followers;
+use crate::edge::leases::Leases;
+use crate::edge::pulls::{Pulls, Question};
+use crate::edge::upstream::Upstream;
+use crate::redirector::Outbox;
+use crate::redirector::waiter::Waiter;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use thorp_model::limits::{COMMIT_BYTES_MAX, PULL_HEADS_MAX};
+use thorp_model::{
+    CallId, CallRequest, CallResponse, Down, EdgeId, MemberId, Millis, NodeKind, Note, Peer,
+    SegmentId, Up, message,
+};
+
+/// What a call of a child asked for, until its home has answered.
+#[derive(Clone, Debug)]
+enum Asked {
+    Follow(SegmentId),
+    Lease(Vec<SegmentId>),
+}
+
+/// What a site knows of logs below it, of one home.
+///
+/// Invariant: whoever follows or writes was allowed to by the home. A child follows only from the place in its stream at which
+/// the home has answered it.
+#[derive(Debug, Default)]
+pub(super) struct Writers {
+    followers: Followers,
+    leases: Leases,
+    /// The edges whose children were granted leases: the home has said that they may write.
+    may_write: BTreeSet<(EdgeId, SegmentId)>,
+    /// Each has the number that the parent has given it.
+    pulls: Pulls<u64>,
+    asked: BTreeMap<(CallId, EdgeId), Asked>,
+}
+
+impl Writers {
+    /// A call of a child goes up.
+    pub(super) fn passed(&mut self, call: CallId, edge: EdgeId, request: &CallRequest) {
+        let asked = match request {
+            CallRequest::Follow { segment, .. } => Asked::Follow(*segment),
+            CallRequest::Lease { segments } => Asked::Lease(segments.clone()),
+            _ => return,
+        };
+        self.asked.insert((call, edge), asked);
+    }
+
+    /// The stream has ended. Who followed goes on sharing without the home.
+    pub(super) fn stream_ended(&mut self) {
+        self.asked.clear();
+        // The parent asks again.
+        self.pulls = Pulls::default();
+    }
+
+    /// Another stream begins: everybody follows anew.
+    pub(super) fn stream_began(&mut self) {
+        self.stream_ended();
+        self.followers.clear();
+    }
+
+    /// A child is gone, and its edge. Its leases stay (rule C4).
+    pub(super) fn child_went(&mut self, edge: EdgeId) {
+        self.followers.went(edge);
+        self.may_write.retain(|(of, _)| *of != edge);
+        self.asked.retain(|(_, of), _| *of != edge);
+    }
+
+    /// When pulls are to be looked at next.
+    pub(super) fn deadline(&self) -> Option<Millis> {
+        self.pulls.deadline(&self.leases)
+    }
+
+    /// The children that follow a segment.
+    pub(super) fn followers(&self, segment: SegmentId) -> BTreeSet<EdgeId> {
+        self.followers.of(segment)
+    }
+
+    /// Others may read or write a segment from now on.
+    pub(super) fn rights_changed(&mut self, segment: SegmentId, children: &Children) {
+        for edge in self.followers.of(segment) {
+            if !children.may_read(edge, segment) {
+                self.followers.end(edge, segment);
+            }
+        }
+        // Whoever still may write shows it with the next lease.
+        self.may_write.retain(|(_, of)| *of != segment);
+    }
+
+    /// How many entries its tables have.
+    pub(super) fn sizes(&self) -> [(&'static str, usize); 3] {
+        [
+            ("followers", self.followers.len()),
+            ("leases", self.leases.len()),
+            ("pulls", self.pulls.count(|_| true)),
+        ]
+    }
+
+    /// Forgets leases that have ended.
+    pub(super) fn sweep(&mut self, now: Millis) {
+        self.leases.sweep(now);
+    }
+}
+
+/// Passes updates and pulls between the two sides of a site.
+#[derive(Debug)]
+pub(super) struct Writing<'a> {
+    pub(super) writers: &'a mut Writers,
+    pub(super) up: &'a mut Upstream<Waiter>,
+    pub(super) children: &'a mut Children,
+}
+
+impl Writing<'_> {
+    /// The home has answered a call that came up this edge. What it granted counts for this child from here on.
+    pub(super) fn answered(
+        &mut self,
+        now: Millis,
+        (edge, peer): (EdgeId, &Peer),
+        result: &message::CallResult,
+        outbox: &mut Outbox,
+    ) {
+        let asked = self.writers.asked.remove(&(result.call, edge));
+        match (asked, &result.result) {
+            (Some(Asked::Follow(segment)), Ok(CallResponse::Following { position, .. })) => {
+                let is_member = peer.kind == NodeKind::Member;
+                self.up.advance(*position);
+                if self.writers.followers.add(edge, segment, is_member) {
+                    self.tell_again(edge, segment, outbox);
+                }
+            }
+            (Some(Asked::Lease(segments)), Ok(CallResponse::Leased { lease_ms })) => {
+                outbox.note(Note::LeaseGranted);
+                let until = now.plus(u64::from(*lease_ms));
+                // Above its limit it holds none here, and the home waits for it as for one that is gone.
+                self.writers.leases.grant(peer.node, &segments, until);
+                let mayed = segments.into_iter().map(|segment| (edge, segment));
+                self.writers.may_write.extend(mayed);
+            }
+            _ => {}
+        }
+    }
+
+    /// A child follows a segment from here on: its neighbours tell it what they have, as of no earlier.
+    fn tell_again(&mut self, follower: EdgeId, segment: SegmentId, outbox: &mut Outbox) {
+        let writers = self.writers.may_write.iter();
+        let of = writers.filter(|(edge, of)| *of == segment && *edge != follower);
+        let of: Vec<EdgeId> = of.map(|(edge, _)| *edge).collect();
+        for edge in of {
+            self.tell(edge, segment, outbox);
+        }
+    }
+
+    fn tell(&mut self, edge: EdgeId, segment: SegmentId, outbox: &mut Outbox) {
+        let (position, promised) = (self.up.position, self.up.promised());
+        self.children
+            .tell_position(edge, position, promised, outbox);
+        let home = self.up.home;
+        outbox.down(edge, Down::Tell(message::Tell { home, segment }));
+    }
+
+    /// The parent says that somebody elsewhere follows.
+    pub(super) fn told_to_tell(&mut self, segment: SegmentId, outbox: &mut Outbox) {
+        self.tell_again(EdgeId(u64::MAX), segment, outbox);
+    }
+
+    /// A child shows an update to its neighbours. It speaks for its own logs, or is a site.
+    pub(super) fn update_from(
+        &mut self,
+        (edge, peer): (EdgeId, &Peer),
+        told: &message::Told,
+        outbox: &mut Outbox,
+    ) -> Result<(), &'static str> {
+        let (update, segment) = (&told.update, told.update.id.segment);
+        if !update.is_whole() || update.bytes() > COMMIT_BYTES_MAX {
+            return Err("an update that cannot be right");
+        }
+        let is_own = update.id.log.name() == peer.node.name();
+        if peer.kind == NodeKind::Member && !is_own {
+            return Err("it shows an update of another's log");
+        }
+        if !self.writers.may_write.contains(&(edge, segment)) {
+            // The home has not said that it may write, or somebody took the right away.
+            outbox.note(Note::UpdateNotShown);
+            return Ok(());
+        }
+        self.show(edge, told, outbox);
+        if let Some(above) = self.up.edge.filter(|_| self.up.helpers) {
+            outbox.up(above, Up::Update(told.clone()));
+        }
+        Ok(())
+    }
+
+    /// An update goes to all that follow its segment.
+    pub(super) fn show(&self, from: EdgeId, told: &message::Told, outbox: &mut Outbox) {
+        for edge in self.writers.followers.of(told.update.id.segment) {
+            if edge != from {
+                outbox.down(edge, Down::Update(told.clone()));
+            }
+        }
+    }
+
+    // --- Pulls ---
+
+    /// An update was refused: whoever follows shows it no more.
+    pub(super) fn rejected(&mut self, saved: &message::Saved, outbox: &mut Outbox) {
+        let step = &saved.step;
+        self.up.advance_promised(step.position, step.watermark);
+        let followers = self.writers.followers.of(saved.update.segment);
+        let at = (step.position, self.up.promised());
+        self.children
+            .tell_rejected(saved.update, &followers, at, outbox);
+    }
+
+    /// The parent asks how far the logs below are.
+    pub(super) fn pull(&mut self, now: Millis, get: message::Get, outbox: &mut Outbox) {
+        let Writers { pulls, leases, .. } = &mut *self.writers;
+        let when = (None, Millis(0));
+        let questions = pulls.begin(now, get.pull, get.segments, when, leases);
+        self.ask(questions, outbox);
+        self.finish(now, outbox);
+    }
+
+    /// A child has answered.
+    pub(super) fn heads(
+        &mut self,
+        now: Millis,
+        child: MemberId,
+        heads: message::Heads,
+        outbox: &mut Outbox,
+    ) {
+        if heads.heads.len() <= PULL_HEADS_MAX {
+            self.writers.pulls.answered(child, heads.pull, heads.heads);
+        }
+        self.finish(now, outbox);
+    }
+
+    /// The stream of a child begins: what it has not answered it is asked again.
+    pub(super) fn came(&mut self, child: MemberId, outbox: &mut Outbox) {
+        let questions = self.writers.pulls.came(child);
+        self.ask(questions, outbox);
+    }
+
+    /// Answers the pulls that wait for nobody.
+    pub(super) fn finish(&mut self, now: Millis, outbox: &mut Outbox) {
+        let Writers { pulls, leases, .. } = &mut *self.writers;
+        for pull in pulls.take_named(now, leases) {
+            let heads: Vec<_> = pull.heads().into_iter().collect();
+            let Some(above) = self.up.edge.filter(|_| heads.len() <= PULL_HEADS_MAX) else {
+                continue;
+            };
+            let heads = message::Heads {
+                home: self.up.home,
+                pull: pull.origin,
+                heads,
+            };
+            outbox.up(above, Up::Heads(heads));
+        }
+    }
+
+    fn ask(&self, questions: Vec<Question>, outbox: &mut Outbox) {
+        for question in questions {
+            let Some(edge) = self.children.edge_of(question.child) else {
+                continue;
+            };
+            outbox.note(Note::PullPassed);
+            let get = message::Get {
+                home: self.up.home,
+                pull: question.pull,
+                segments: question.segments,
+            };
+            outbox.down(edge, Down::Get(get));
+        }
+    }
+}

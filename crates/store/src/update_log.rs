@@ -1,0 +1,281 @@
+//! The log of a member: updates that their homes have not executed, in a directory of its own (rule C6).
+
+use crate::error::OpenError;
+use crate::options::Options;
+use crate::store::Store;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use thorp_model::records::{self, HomeRecord, UpdateRecord};
+use thorp_model::{Batch, Engine, Lack, Mark, Op, Purpose, Reader, Scan, StorageError, Table};
+
+/// The version of the records of a log.
+const LOG_FORMAT: u32 = 1;
+
+/// Memory for blocks of a log that are read from disk. It is read once.
+const LOG_CACHE_BYTES: u64 = 1 << 20;
+
+/// Whose log a directory is: `meta/log`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+struct OwnerRecord {
+    format: u32,
+    name: String,
+}
+
+/// A member's log, in a directory that this process alone uses.
+///
+/// It is a store: so it is durable, bounded by its volume, and guarded against damage as a home's is.
+pub struct UpdateLog {
+    store: Store,
+}
+
+/// Why a log cannot be used.
+#[derive(Debug)]
+pub enum LogError {
+    /// The directory is in use, damaged, or cannot be read.
+    Open(OpenError),
+    /// The directory is something else, or the log of another name.
+    Foreign {
+        /// Where.
+        dir: PathBuf,
+        /// What it is.
+        what: String,
+    },
+    /// It cannot be read or written.
+    Storage(StorageError),
+}
+
+impl fmt::Display for LogError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LogError::Open(error) => error.fmt(f),
+            LogError::Foreign { dir, what } => {
+                write!(
+                    f,
+                    "{} is {what}: name another directory for the log",
+                    dir.display()
+                )
+            }
+            LogError::Storage(error) => write!(f, "the log cannot be used: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for LogError {}
+
+impl From<OpenError> for LogError {
+    fn from(error: OpenError) -> Self {
+        LogError::Open(error)
+    }
+}
+
+impl From<StorageError> for LogError {
+    fn from(error: StorageError) -> Self {
+        LogError::Storage(error)
+    }
+}
+
+/// Why a batch is not durable.
+#[derive(Debug)]
+pub enum NotDurable {
+    /// There is no room. Nothing of it was written.
+    Full(Lack),
+    /// The disk failed: whether it is there, the next opening shows.
+    Broken(String),
+}
+
+impl UpdateLog {
+    /// Opens the log of a member of this name, or begins one in a directory that is missing or empty.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError`]: the directory is in use by another process, damaged, or no log of this name.
+    pub fn open(dir: impl AsRef<Path>, name: &str) -> Result<UpdateLog, LogError> {
+        UpdateLog::open_as(dir.as_ref(), Some(name))
+    }
+
+    /// Opens a log that is there, whoever it belongs to: to look into it.
+    ///
+    /// # Errors
+    ///
+    /// As [`UpdateLog::open`].
+    pub fn existing(dir: impl AsRef<Path>) -> Result<UpdateLog, LogError> {
+        UpdateLog::open_as(dir.as_ref(), None)
+    }
+
+    fn open_as(dir: &Path, name: Option<&str>) -> Result<UpdateLog, LogError> {
+        let options = Options {
+            create: name.is_some(),
+            cache_bytes: LOG_CACHE_BYTES,
+            ..Options::default()
+        };
+        let store = Store::open(dir, options)?;
+        let foreign = |what: String| LogError::Foreign {
+            dir: dir.to_owned(),
+            what,
+        };
+        if let Some(home) = store.get(Table::Meta, records::HOME_KEY)? {
+            let home: Option<HomeRecord> =
+                records::decode(Table::Meta, records::HOME_KEY, &home).ok();
+            let of = home.map_or_else(String::new, |home| format!(" {}", home.name));
+            return Err(foreign(format!("the store of home{of}, and no log")));
+        }
+        let key = records::LOG_OWNER_KEY;
+        match (store.get(Table::Meta, key)?, name) {
+            (Some(owner), name) => {
+                let owner: OwnerRecord = records::decode(Table::Meta, key, &owner)?;
+                if owner.format > LOG_FORMAT {
+                    let known = format!("format {}, this program knows 1", owner.format);
+                    return Err(foreign(format!("a log of a later program ({known})")));
+                }
+                if name.is_some_and(|name| name != owner.name) {
+                    return Err(foreign(format!("the log of {}", owner.name)));
+                }
+            }
+            (None, None) => return Err(foreign("a store without a log".to_owned())),
+            (None, Some(name)) => begin(&store, name)?,
+        }
+        Ok(UpdateLog { store })
+    }
+
+    /// All updates in it, in the order of their homes, logs, segments and numbers.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Storage`]: a record is damaged, or the disk fails.
+    pub fn updates(&self) -> Result<Vec<UpdateRecord>, LogError> {
+        let (from, to) = records::update_range();
+        let (mut updates, mut damaged) = (Vec::new(), None);
+        self.store.scan(Table::Meta, &from, &to, &mut |key, value| {
+            match records::decode(Table::Meta, key, value) {
+                Ok(update) => {
+                    updates.push(update);
+                    Scan::Go
+                }
+                Err(error) => {
+                    damaged = Some(error);
+                    Scan::Stop
+                }
+            }
+        })?;
+        match damaged {
+            Some(error) => Err(error.into()),
+            None => Ok(updates),
+        }
+    }
+
+    /// Makes batches durable, with one sync for all of them.
+    ///
+    /// # Errors
+    ///
+    /// [`NotDurable`]: none of them is, unless the disk failed.
+    pub fn commit(&self, batches: &[Batch]) -> Result<(), NotDurable> {
+        let new = batches.iter();
+        let new = new.filter(|batch| batch.purpose == Purpose::NewData);
+        let bytes: usize = new.map(Batch::bytes).sum();
+        if bytes > 0 {
+            let asked = self.store.ask_space(bytes as u64);
+            asked.map_err(NotDurable::Full)?;
+        }
+        let committed = self.store.commit(batches);
+        committed.map_err(|error| match error {
+            StorageError::Full { .. } => match self.store.ask_space(bytes as u64) {
+                Err(lack) => NotDurable::Full(lack),
+                Ok(()) => NotDurable::Broken(error.to_string()),
+            },
+            _ => NotDurable::Broken(error.to_string()),
+        })
+    }
+}
+
+fn begin(store: &Store, name: &str) -> Result<(), LogError> {
+    let owner = OwnerRecord {
+        format: LOG_FORMAT,
+        name: name.to_owned(),
+    };
+    let op: Op = records::put(Table::Meta, records::LOG_OWNER_KEY.to_vec(), &owner);
+    let batch = Batch {
+        mark: Mark(0),
+        purpose: Purpose::NewData,
+        ops: vec![op],
+    };
+    Ok(store.commit(&[batch])?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use thorp_model::{HomeId, LogId, MemberId, SegmentId, Update, UpdateId};
+
+    fn put(number: u64) -> Op {
+        let update = Update {
+            home: HomeId(1),
+            id: UpdateId {
+                log: LogId(MemberId(7)),
+                segment: SegmentId(2),
+                number,
+            },
+            writes: vec![],
+        };
+        let key = records::update_key(update.home, update.id);
+        let rejected = None;
+        records::put(Table::Meta, key, &UpdateRecord { update, rejected })
+    }
+
+    fn batch(mark: u64, op: Op) -> Batch {
+        let purpose = match op {
+            Op::Put { .. } => Purpose::NewData,
+            Op::Delete { .. } => Purpose::Removal,
+        };
+        Batch {
+            mark: Mark(mark),
+            purpose,
+            ops: vec![op],
+        }
+    }
+
+    fn numbers(log: &UpdateLog) -> Vec<u64> {
+        let updates = log.updates().unwrap();
+        updates.iter().map(|record| record.update.id.number).collect()
+    }
+
+    #[test]
+    fn a_log_keeps_updates_over_a_restart_in_their_order() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = UpdateLog::open(dir.path(), "anna").unwrap();
+        log.commit(&[batch(1, put(2)), batch(2, put(1)), batch(3, put(300))]).unwrap();
+        drop(log);
+        let log = UpdateLog::open(dir.path(), "anna").unwrap();
+        assert_eq!(numbers(&log), [1, 2, 300]);
+        let Op::Put { table, key, .. } = put(2) else {
+            unreachable!()
+        };
+        log.commit(&[batch(1, Op::Delete { table, key })]).unwrap();
+        assert_eq!(numbers(&log), [1, 300]);
+    }
+
+    #[test]
+    fn a_directory_that_is_no_log_of_this_name_is_refused_by_its_name() {
+        let dir = tempfile::tempdir().unwrap();
+        drop(UpdateLog::open(dir.path(), "anna").unwrap());
+        let why = |name: &str| UpdateLog::open(dir.path(), name).err().unwrap().to_string();
+        assert!(why("ben").contains("the log of anna"), "{}", why("ben"));
+        let in_use = UpdateLog::open(dir.path(), "anna").unwrap();
+        assert!(matches!(UpdateLog::open(dir.path(), "anna"), Err(LogError::Open(_))));
+        drop(in_use);
+        let home = tempfile::tempdir().unwrap();
+        let store = Store::open(home.path(), Options::default()).unwrap();
+        let record = HomeRecord {
+            format: records::FORMAT_VERSION,
+            home: HomeId(1),
+            name: "alps".to_owned(),
+        };
+        let op = records::put(Table::Meta, records::HOME_KEY.to_vec(), &record);
+        store.commit(&[batch(1, op)]).unwrap();
+        drop(store);
+        let said = UpdateLog::open(home.path(), "anna").err().unwrap();
+        assert!(said.to_string().contains("the store of home alps"), "{said}");
+        let empty = tempfile::tempdir().unwrap();
+        assert!(UpdateLog::existing(empty.path()).is_err());
+    }
+}
