@@ -62,7 +62,8 @@ impl Tentative {
             };
             let pages = page(PageNo(u32::MIN))..=page(PageNo(u32::MAX));
             let laid = shown.by_page.range(pages);
-            laid.map(|(place, laid)| (*place, laid.clone())).collect::<Vec<_>>()
+            laid.map(|(place, laid)| (*place, laid.clone()))
+                .collect::<Vec<_>>()
         };
         Overlay(segments.iter().flat_map(of_segment).collect())
     }

@@ -1,8 +1,6 @@
 //! What a member changes in its page cache.
 
-use crate::{
-    CommitId, HomeId, Image, Millis, PageId, Position, SlotSet, Stamp, TentativeChange,
-};
+use crate::{CommitId, HomeId, Image, Millis, PageId, Position, SlotSet, Stamp, TentativeChange};
 use alloc::vec::Vec;
 
 /// One change of a member's page cache. The cache takes it in this order:

@@ -2,10 +2,10 @@
 //! big-endian, so that they sort.
 
 use crate::{
-    Blob, CommitId, CommitRequest, DelegationNo, HomeId, Image, Incarnation, MemberId, NameId, Op,
-    LogId, Outcome, Overflow, PageChange, PageId, PageNo, PageWrites, Part, Participant, Position,
-    Reader, Receipt, Refusal, Registration, SegmentId, SlotSet, Stamp, StorageError, Table, Update,
-    UpdateId,
+    Blob, CommitId, CommitRequest, DelegationNo, HomeId, Image, Incarnation, LogId, MemberId,
+    NameId, Op, Outcome, Overflow, PageChange, PageId, PageNo, PageWrites, Part, Participant,
+    Position, Reader, Receipt, Refusal, Registration, SegmentId, SlotSet, Stamp, StorageError,
+    Table, Update, UpdateId,
 };
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -405,7 +405,14 @@ pub fn lease_of(key: &[u8]) -> Option<SegmentId> {
 pub fn update_key(home: HomeId, id: UpdateId) -> Vec<u8> {
     let (home, log) = (home.0.to_be_bytes(), id.log.0.0.to_be_bytes());
     let (segment, number) = (id.segment.0.to_be_bytes(), id.number.to_be_bytes());
-    [UPDATE_PREFIX, &home[..], &log[..], &segment[..], &number[..]].concat()
+    [
+        UPDATE_PREFIX,
+        &home[..],
+        &log[..],
+        &segment[..],
+        &number[..],
+    ]
+    .concat()
 }
 
 /// The range of all updates of a log.

@@ -71,7 +71,12 @@ impl Update {
 
     /// Bytes of values and slots, for limits.
     pub fn bytes(&self) -> usize {
-        let slots = |page: &PageWrites| page.slots.iter().map(|(_, op)| 16 + op.bytes()).sum::<usize>();
+        let slots = |page: &PageWrites| {
+            page.slots
+                .iter()
+                .map(|(_, op)| 16 + op.bytes())
+                .sum::<usize>()
+        };
         let pages = self.writes.iter();
         64 + pages.map(|page| 16 + slots(page)).sum::<usize>()
     }

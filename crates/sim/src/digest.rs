@@ -8,7 +8,8 @@ use serde::Serialize;
 use std::convert::Infallible;
 use std::fmt;
 use thorp_model::{
-    Action, Batch, CommitId, Direction, Event, Image, Op, OverlayUpdate, PageId, Publish, SlotSet, TentativeChange,
+    Action, Batch, CommitId, Direction, Event, Image, Op, OverlayUpdate, PageId, Publish, SlotSet,
+    TentativeChange,
 };
 use thorp_protocol::{HomeAction, HomeCommand, LoadResult, MemberAction, MemberCommand, Response};
 

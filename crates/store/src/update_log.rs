@@ -146,8 +146,11 @@ impl UpdateLog {
     pub fn updates(&self) -> Result<Vec<UpdateRecord>, LogError> {
         let (from, to) = records::update_range();
         let (mut updates, mut damaged) = (Vec::new(), None);
-        self.store.scan(Table::Meta, &from, &to, &mut |key, value| {
-            match records::decode(Table::Meta, key, value) {
+        self.store.scan(
+            Table::Meta,
+            &from,
+            &to,
+            &mut |key, value| match records::decode(Table::Meta, key, value) {
                 Ok(update) => {
                     updates.push(update);
                     Scan::Go
@@ -156,8 +159,8 @@ impl UpdateLog {
                     damaged = Some(error);
                     Scan::Stop
                 }
-            }
-        })?;
+            },
+        )?;
         match damaged {
             Some(error) => Err(error.into()),
             None => Ok(updates),
@@ -236,14 +239,18 @@ mod tests {
 
     fn numbers(log: &UpdateLog) -> Vec<u64> {
         let updates = log.updates().unwrap();
-        updates.iter().map(|record| record.update.id.number).collect()
+        updates
+            .iter()
+            .map(|record| record.update.id.number)
+            .collect()
     }
 
     #[test]
     fn a_log_keeps_updates_over_a_restart_in_their_order() {
         let dir = tempfile::tempdir().unwrap();
         let log = UpdateLog::open(dir.path(), "anna").unwrap();
-        log.commit(&[batch(1, put(2)), batch(2, put(1)), batch(3, put(300))]).unwrap();
+        log.commit(&[batch(1, put(2)), batch(2, put(1)), batch(3, put(300))])
+            .unwrap();
         drop(log);
         let log = UpdateLog::open(dir.path(), "anna").unwrap();
         assert_eq!(numbers(&log), [1, 2, 300]);
@@ -261,7 +268,10 @@ mod tests {
         let why = |name: &str| UpdateLog::open(dir.path(), name).err().unwrap().to_string();
         assert!(why("ben").contains("the log of anna"), "{}", why("ben"));
         let in_use = UpdateLog::open(dir.path(), "anna").unwrap();
-        assert!(matches!(UpdateLog::open(dir.path(), "anna"), Err(LogError::Open(_))));
+        assert!(matches!(
+            UpdateLog::open(dir.path(), "anna"),
+            Err(LogError::Open(_))
+        ));
         drop(in_use);
         let home = tempfile::tempdir().unwrap();
         let store = Store::open(home.path(), Options::default()).unwrap();
@@ -274,7 +284,10 @@ mod tests {
         store.commit(&[batch(1, op)]).unwrap();
         drop(store);
         let said = UpdateLog::open(home.path(), "anna").err().unwrap();
-        assert!(said.to_string().contains("the store of home alps"), "{said}");
+        assert!(
+            said.to_string().contains("the store of home alps"),
+            "{said}"
+        );
         let empty = tempfile::tempdir().unwrap();
         assert!(UpdateLog::existing(empty.path()).is_err());
     }

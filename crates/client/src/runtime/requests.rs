@@ -12,9 +12,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
-use thorp_model::{
-    CallRequest, CallResponse, HomeId, PageWrites, Place, RequestId, SegmentId,
-};
+use thorp_model::{CallRequest, CallResponse, HomeId, PageWrites, Place, RequestId, SegmentId};
 use thorp_protocol::{Member, NotKept, Request, Response, Source};
 use thorp_session::CommitCall;
 use tokio::sync::{oneshot, watch};
@@ -315,7 +313,9 @@ fn not_kept(why: NotKept) -> Error {
             ErrorKind::OutcomeLost,
             "the disk under the log of this member failed: whether the update is kept, the next start shows",
         ),
-        NotKept::Invalid => Error::invalid("an update writes at least one object, all of one segment"),
+        NotKept::Invalid => {
+            Error::invalid("an update writes at least one object, all of one segment")
+        }
     }
 }
 

@@ -53,6 +53,8 @@ pub struct Visit {
     session: Session,
     segments: Vec<Segment>,
     view: Option<Transaction>,
+    /// Whether something was read as of the view.
+    has_read: bool,
     /// What was published, and the view does not show yet.
     published: Own,
     own: Own,
@@ -94,6 +96,7 @@ impl Visit {
             session: member.session().optimistic_reads(true),
             segments: segments.iter().map(|segment| (*segment).clone()).collect(),
             view: None,
+            has_read: false,
             published: Own::default(),
             own: Own::default(),
             overlay: Overlay::default(),
@@ -166,18 +169,36 @@ impl Visit {
             offset: 0,
             ..*reference
         };
-        let view = self.view.as_mut().ok_or_else(Error::closed)?;
-        let read = view.read_async(&whole).await.map(<[u8]>::to_vec);
-        let read = read.map_err(|error| match error.kind() {
-            ErrorKind::Conflict => Error::new(ErrorKind::Conflict, NOT_KEPT),
-            _ => error,
-        });
+        let read = self.read_committed(&whole).await;
         let read = self.with_updates(&whole, read);
         let read = self.published.over(&whole, read);
         let bytes = self.own.over(&whole, read)?;
         let from = usize::try_from(reference.offset).unwrap_or(usize::MAX);
         let rest = bytes.get(from..).map(<[u8]>::to_vec);
         rest.ok_or_else(|| Error::invalid("the reference points beyond the end of its object"))
+    }
+
+    /// An object as its home has it, as of this visit's view. A view in which nothing was read yet may move on, if the object
+    /// is not kept as of it.
+    async fn read_committed(&mut self, whole: &Reference) -> Result<Vec<u8>> {
+        for attempt in 0.. {
+            let view = self.view.as_mut().ok_or_else(Error::closed)?;
+            let read = view.read_async(whole).await.map(<[u8]>::to_vec);
+            let may_move = !self.has_read || self.consistency.isolation() == Moment::Access;
+            match read {
+                Err(error) if error.kind() != ErrorKind::Conflict => {
+                    self.has_read |= error.kind() == ErrorKind::Gone;
+                    return Err(error);
+                }
+                Err(_) if may_move && attempt < MOVES_MAX => self.look_again().await?,
+                Err(_) => break,
+                Ok(bytes) => {
+                    self.has_read = true;
+                    return Ok(bytes);
+                }
+            }
+        }
+        Err(Error::new(ErrorKind::Conflict, NOT_KEPT))
     }
 
     /// Replaces an object's bytes.
@@ -354,6 +375,7 @@ impl Visit {
             let is_one_moment = version.is_some() && cache.tentative_version() == version;
             if is_one_moment || !self.is_tentative() {
                 self.view = Some(view);
+                self.has_read = false;
                 self.overlay = overlay;
                 // The member shows what it has kept, and what the home has answered.
                 self.published = Own::default();
@@ -431,7 +453,10 @@ impl Visit {
             let writes = self.own.writes(segment)?;
             let leaving = self.own.take_of(segment);
             let requests = Arc::clone(&self.member.shared().requests);
-            let due = self.session.due(KEEP_TIMEOUT).max(Instant::now() + KEEP_TIMEOUT);
+            let due = self
+                .session
+                .due(KEEP_TIMEOUT)
+                .max(Instant::now() + KEEP_TIMEOUT);
             match requests.update((segment.0, writes), patience, due).await {
                 Ok(()) => self.published.append(leaving),
                 Err(error) => {
@@ -562,5 +587,8 @@ const LEASE_PATIENCE: Duration = Duration::from_secs(1);
 
 /// How long a log may take.
 const KEEP_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How often a view moves on for one read.
+const MOVES_MAX: u32 = 16;
 
 const NOT_KEPT: &str = "an object has changed, and what it was as of this visit's view is not kept here any more: refresh, or open another visit";

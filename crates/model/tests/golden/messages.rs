@@ -69,6 +69,9 @@ fn up_name(up: &Up) -> &'static str {
         Up::Report(_) => "report",
         Up::Denied(_) => "denied",
         Up::Judge(_) => "judge",
+        Up::Save(_) => "save",
+        Up::Update(_) => "update",
+        Up::Heads(_) => "heads",
     }
 }
 
@@ -91,6 +94,10 @@ fn down_name(down: &Down) -> &'static str {
         Down::Resynchronised(_) => "resynchronised",
         Down::Receipt(_) => "receipt",
         Down::Judged(_) => "judged",
+        Down::Saved(_) => "saved",
+        Down::Update(_) => "update",
+        Down::Get(_) => "get",
+        Down::Tell(_) => "tell",
     }
 }
 
@@ -122,6 +129,21 @@ fn ups() -> Vec<Up> {
         Up::Peer(peer_image(None)),
         Up::Commit(commit()),
         Up::Commit(alone()),
+        Up::Save(message::Save {
+            request: alone(),
+            update: update_id(),
+            confirmed: 299,
+        }),
+        Up::Update(told()),
+        Up::Heads(message::Heads {
+            home: HOME,
+            pull: 300,
+            heads: vec![LogHead {
+                log: update_id().log,
+                segment: SEGMENT,
+                number: 300,
+            }],
+        }),
         Up::Settled(message::Settled {
             home: HOME,
             commit: commit_id(),
@@ -234,6 +256,27 @@ pub(crate) fn commit() -> CommitRequest {
     }
 }
 
+/// An update, and its name.
+fn told() -> message::Told {
+    let update = Update {
+        home: HOME,
+        id: update_id(),
+        writes: commit().part.writes,
+    };
+    message::Told {
+        update,
+        since: POSITION,
+    }
+}
+
+fn update_id() -> UpdateId {
+    UpdateId {
+        log: LogId(member()),
+        segment: SEGMENT,
+        number: 300,
+    }
+}
+
 /// A commit that reads and writes nothing.
 fn alone() -> CommitRequest {
     CommitRequest {
@@ -277,6 +320,21 @@ fn downs() -> Vec<Down> {
             verdict: Verdict::Known,
         }),
         Down::End(message::End { home: HOME }),
+        Down::Saved(message::Saved {
+            update: update_id(),
+            is_executed: true,
+            step: step(None),
+        }),
+        Down::Update(told()),
+        Down::Get(message::Get {
+            home: HOME,
+            pull: 300,
+            segments: vec![SEGMENT],
+        }),
+        Down::Tell(message::Tell {
+            home: HOME,
+            segment: SEGMENT,
+        }),
         Down::Step(step(Some(commit_id()))),
         Down::Step(step(None)),
         Down::Image(message::FetchResponse {

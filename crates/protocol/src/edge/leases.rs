@@ -13,14 +13,11 @@ pub(crate) struct Leases(BTreeMap<MemberId, BTreeMap<SegmentId, Millis>>);
 
 impl Leases {
     /// A child holds leases until then. False: it would hold more than it may, and gets none.
-    pub(crate) fn grant(
-        &mut self,
-        child: MemberId,
-        segments: &[SegmentId],
-        until: Millis,
-    ) -> bool {
+    pub(crate) fn grant(&mut self, child: MemberId, segments: &[SegmentId], until: Millis) -> bool {
         let held = self.0.entry(child).or_default();
-        let more = segments.iter().filter(|segment| !held.contains_key(segment));
+        let more = segments
+            .iter()
+            .filter(|segment| !held.contains_key(segment));
         if held.len() + more.count() > LEASES_PER_CHILD_MAX {
             return false;
         }

@@ -275,7 +275,13 @@ mod tests {
     fn after_a_restart_a_pull_asks_those_who_come_back() {
         let mut pulls = Pulls::default();
         let mut leases = Leases::default();
-        pulls.begin(Millis(0), 1, vec![ONE], (Some(Millis(50)), Millis(60)), &leases);
+        pulls.begin(
+            Millis(0),
+            1,
+            vec![ONE],
+            (Some(Millis(50)), Millis(60)),
+            &leases,
+        );
         assert_eq!(done(&mut pulls, 10, &leases, 0), 0);
         leases.grant(CHILD, &[ONE], Millis(100));
         assert_eq!(pulls.granted(Millis(10), CHILD, &[ONE]).len(), 1);

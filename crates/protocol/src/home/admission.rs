@@ -71,9 +71,7 @@ impl Admission {
             }
             OnDurable::Tell(_, commit, _)
             | OnDurable::Vote(_, commit, _)
-            | OnDurable::Reject(_, commit, ..) => {
-                Some((&mut self.commits, commit.member.name()))
-            }
+            | OnDurable::Reject(_, commit, ..) => Some((&mut self.commits, commit.member.name())),
             OnDurable::Answer(_, call, _) | OnDurable::Watermark(_, call) => {
                 Some((&mut self.calls, call.member.name()))
             }
@@ -127,9 +125,7 @@ fn count_of<'a>(under_way: &'a mut UnderWay, then: &OnDurable) -> Option<&'a mut
         OnDurable::Reach { .. }
         | OnDurable::Tell(..)
         | OnDurable::Reject(..)
-        | OnDurable::Vote(..) => {
-            Some(&mut under_way.commits)
-        }
+        | OnDurable::Vote(..) => Some(&mut under_way.commits),
         OnDurable::Answer(..) | OnDurable::Watermark(..) => Some(&mut under_way.calls),
         OnDurable::NoPage(..) | OnDurable::Nothing => None,
     }

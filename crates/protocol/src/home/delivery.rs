@@ -102,7 +102,9 @@ impl Delivery<'_> {
             digests,
             executed: reached.executed,
             run: reached.run,
-            update: reached.update.map(|update| (update, self.followers.of(update.segment))),
+            update: reached
+                .update
+                .map(|update| (update, self.followers.of(update.segment))),
         };
         self.serve.children.deliver(news, outbox);
     }

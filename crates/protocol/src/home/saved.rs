@@ -69,7 +69,10 @@ impl Saved {
         };
         let next = record.last + 1;
         let known = record.refused.iter().find(|(of, _)| *of == number);
-        let unknown = record.refused.iter().filter(|(of, _)| *of > saving.confirmed);
+        let unknown = record
+            .refused
+            .iter()
+            .filter(|(of, _)| *of > saving.confirmed);
         match known {
             Some((_, refusal)) => Turn::Refused(refusal.clone()),
             None if number < next => Turn::Saved,
@@ -94,7 +97,9 @@ impl Saved {
         });
         record.last = number;
         record.refused.retain(|(of, _)| *of > saving.confirmed);
-        record.refused.extend(refused.map(|refusal| (number, refusal)));
+        record
+            .refused
+            .extend(refused.map(|refusal| (number, refusal)));
         records::put(Table::Meta, records::saved_key(log, segment), record)
     }
 
@@ -147,7 +152,11 @@ mod tests {
         saved.take(saving(1, 0), None);
         assert_eq!(saved.judge(NAME, saving(1, 0)), Turn::Saved);
         assert_eq!(saved.judge(NAME, saving(3, 0)), not_yet(2));
-        assert_eq!(saved.judge(NAME, saving(0, 0)), Turn::Saved, "there is none");
+        assert_eq!(
+            saved.judge(NAME, saving(0, 0)),
+            Turn::Saved,
+            "there is none"
+        );
         let other = Turn::Refused(Refusal::OtherLog);
         assert_eq!(saved.judge(NameId(4), saving(2, 0)), other);
     }

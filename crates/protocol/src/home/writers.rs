@@ -80,7 +80,9 @@ impl Writers {
     }
 
     fn quiet_until(&self, segments: &[SegmentId]) -> Millis {
-        let quiet = segments.iter().filter_map(|segment| self.quiet.get(segment));
+        let quiet = segments
+            .iter()
+            .filter_map(|segment| self.quiet.get(segment));
         quiet.copied().max().unwrap_or_default()
     }
 }
@@ -185,7 +187,8 @@ impl Writing<'_> {
         let put = |segment| records::put(Table::Meta, records::lease_key(segment), &record);
         let ops = new.into_iter().map(put).collect();
         let purpose = Purpose::Housekeeping;
-        self.log.append_ops(purpose, ops, OnDurable::Nothing, outbox);
+        self.log
+            .append_ops(purpose, ops, OnDurable::Nothing, outbox);
         Ok(())
     }
 

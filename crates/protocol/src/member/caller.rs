@@ -7,7 +7,8 @@ use crate::member::uplink::Uplink;
 use crate::member::{MemberAction, Outbox, Response};
 use thorp_model::limits::{DELEGATION_RENEWED_MS, HEARTBEAT_MS};
 use thorp_model::{
-    CallError, CallId, CallRequest, CallResponse, CommitId, HomeId, RequestId, SegmentId, Up, message,
+    CallError, CallId, CallRequest, CallResponse, CommitId, HomeId, RequestId, SegmentId, Up,
+    message,
 };
 
 /// What the commits have to do about the answer to a call.

@@ -41,9 +41,7 @@ mod updates;
 mod uplink;
 
 pub use config::MemberConfig;
-pub use interface::{
-    MemberAction, MemberCommand, NotKept, Request, Response, Source, UpdateInfo,
-};
+pub use interface::{MemberAction, MemberCommand, NotKept, Request, Response, Source, UpdateInfo};
 
 use crate::edge::liveness::Neighbours;
 use crate::edge::pending_writes::PendingWrites;
@@ -146,7 +144,11 @@ impl StateMachine for Member {
         let fetches = self.homes.iter().filter_map(|(_, at)| at.up.deadline());
         let alive = self.neighbours.deadline();
         let updates = self.updates.deadline();
-        fetches.chain(updates).chain(alive).chain([self.next_ack]).min()
+        fetches
+            .chain(updates)
+            .chain(alive)
+            .chain([self.next_ack])
+            .min()
     }
 }
 

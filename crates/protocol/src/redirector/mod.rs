@@ -149,7 +149,11 @@ impl StateMachine for Redirector {
         let fetches = self.homes.values().filter_map(|p| p.up.deadline());
         let pulls = self.homes.values().filter_map(|p| p.writers.deadline());
         let alive = self.neighbours.deadline();
-        fetches.chain(pulls).chain(alive).chain([self.next_beat]).min()
+        fetches
+            .chain(pulls)
+            .chain(alive)
+            .chain([self.next_beat])
+            .min()
     }
 }
 

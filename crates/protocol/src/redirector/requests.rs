@@ -11,8 +11,8 @@ use alloc::vec::Vec;
 use thorp_model::limits::{CALLS_PER_NAME_MAX, COMMITS_PER_NAME_MAX};
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CallError, CallId, CommitId, CommitRequest, Down, EdgeId, HomeId, MemberId, Millis, NameId, NodeKind,
-    Note, Outcome, Peer, Refusal, Up, UpdateId, message, planted,
+    CallError, CallId, CommitId, CommitRequest, Down, EdgeId, HomeId, MemberId, Millis, NameId,
+    NodeKind, Note, Outcome, Peer, Refusal, Up, UpdateId, message, planted,
 };
 
 /// What a commit is charged beside its reads and writes.

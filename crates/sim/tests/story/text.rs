@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use thorp_model::{
     Audience, CallId, CallRequest, CallResponse, Carriers, Claim, Closed, CommitId, CommitRequest,
     Content, Decision, Doubt, Down, FetchResult, HomeId, Image, InvalidCommit, JointAnswer,
-    JointQuestion, KnownHistory, MemberId, Message, NameId, NewValue, Outcome, Overflow,
+    JointQuestion, KnownHistory, LogHead, MemberId, Message, NameId, NewValue, Outcome, Overflow,
     PageChange, PageId, PageSlots, PeerImage, Position, Procedure, Readers, Receipt, Refusal,
-    Reported, SegmentId, SegmentInfo, Slot, SlotChange, SlotSet, Step, Up, Verdict, WriteOp,
-    message, LogHead, UpdateId,
+    Reported, SegmentId, SegmentInfo, Slot, SlotChange, SlotSet, Step, Up, UpdateId, Verdict,
+    WriteOp, message,
 };
 
 /// What a child claims of homes.
@@ -195,7 +195,11 @@ impl Pen<'_> {
             Down::Step(step) => self.step(step),
             Down::Saved(saved) => {
                 let update = self.update_id(saved.update);
-                let what = if saved.is_executed { "saved" } else { "refused" };
+                let what = if saved.is_executed {
+                    "saved"
+                } else {
+                    "refused"
+                };
                 format!("{what} {update}, {}", self.step(&saved.step))
             }
             Down::Update(told) => self.told(told),

@@ -579,7 +579,10 @@ impl Village {
             MemberAction::Keep(batch) => {
                 let what = effects::batch(&batch);
                 let mark = batch.mark;
-                self.say(&format!("        {name} writes batch {} of its log: {what}", mark.0));
+                self.say(&format!(
+                    "        {name} writes batch {} of its log: {what}",
+                    mark.0
+                ));
                 // Its disk is quick: the story says what it does to slow logs.
                 let header = format!("{name} has that on its disk");
                 let kept = Given::Member(MemberCommand::Kept(mark));
@@ -587,7 +590,9 @@ impl Village {
             }
             MemberAction::Rejected(update, refusal) => {
                 let update = Pen(&self.people).update_id(update.id);
-                self.say(&format!("        {name} is told that {update} is rejected: {refusal}"));
+                self.say(&format!(
+                    "        {name} is told that {update} is rejected: {refusal}"
+                ));
             }
             MemberAction::WentBack(home) => {
                 let home = names::of_home(home);

@@ -178,12 +178,7 @@ impl Pipeline<'_> {
     }
 
     /// A number of a log is over, and nothing was executed.
-    fn void(
-        &mut self,
-        (edge, id): (EdgeId, CommitId),
-        saving: Saving,
-        outbox: &mut Outbox,
-    ) {
+    fn void(&mut self, (edge, id): (EdgeId, CommitId), saving: Saving, outbox: &mut Outbox) {
         if !self.log.has_space() {
             let refused = Outcome::Refused(Refusal::Full(self.log.lack()));
             return self.tell(edge, id, &refused, outbox);
@@ -195,8 +190,7 @@ impl Pipeline<'_> {
         };
         let then = OnDurable::Tell(edge, id, outcome);
         let purpose = Purpose::Housekeeping;
-        self.log
-            .append_ops(purpose, Vec::from([op]), then, outbox);
+        self.log.append_ops(purpose, Vec::from([op]), then, outbox);
     }
 
     fn dependencies(&self) -> Dependencies<'_> {

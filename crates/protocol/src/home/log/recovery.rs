@@ -58,7 +58,11 @@ pub(in crate::home) fn recover(
     let known = read::<HomeRecord>(store, records::HOME_KEY)?;
     if store.get(Table::Meta, records::LOG_OWNER_KEY)?.is_some() {
         let detail = "it is the log of a member, and no home's store: name another directory";
-        return Err(records::damaged(Table::Meta, records::LOG_OWNER_KEY, detail));
+        return Err(records::damaged(
+            Table::Meta,
+            records::LOG_OWNER_KEY,
+            detail,
+        ));
     }
     check_identity(known.as_ref(), config)?;
     let mut next = read::<NextRecord>(store, records::NEXT_KEY)?.unwrap_or_default();
@@ -328,17 +332,29 @@ impl Parts {
             },
         )?;
         let (from, to) = records::saved_range();
-        scan(store, Table::Meta, &from, &to, |key, record: SavedRecord| {
-            if let Some(of) = records::saved_of(key) {
-                self.saved.recover(of, record);
-            }
-        })?;
+        scan(
+            store,
+            Table::Meta,
+            &from,
+            &to,
+            |key, record: SavedRecord| {
+                if let Some(of) = records::saved_of(key) {
+                    self.saved.recover(of, record);
+                }
+            },
+        )?;
         let (from, to) = records::lease_range();
-        scan(store, Table::Meta, &from, &to, |key, record: LeaseRecord| {
-            if let Some(segment) = records::lease_of(key) {
-                self.granted.insert(segment, record.lease_ms);
-            }
-        })?;
+        scan(
+            store,
+            Table::Meta,
+            &from,
+            &to,
+            |key, record: LeaseRecord| {
+                if let Some(segment) = records::lease_of(key) {
+                    self.granted.insert(segment, record.lease_ms);
+                }
+            },
+        )?;
         scan(store, Table::Outcomes, &[], &[], |key, r: OutcomeRecord| {
             if let Some((registration, sequence)) = records::pair_of(key) {
                 self.outcomes

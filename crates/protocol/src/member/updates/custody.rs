@@ -121,9 +121,8 @@ impl Custody {
     pub(super) fn settle(&mut self, state: &LogState) -> (Vec<Update>, Vec<CommitId>) {
         let (mut left, mut commits) = (Vec::new(), Vec::new());
         let of_log = (state.log, 0)..=(state.log, state.saved);
-        let is_saved = |number: u64, own: &Own| {
-            own.rejected.is_none() && !state.refused.contains(&number)
-        };
+        let is_saved =
+            |number: u64, own: &Own| own.rejected.is_none() && !state.refused.contains(&number);
         let saved = self
             .own
             .extract_if(of_log, |(_, number), own| is_saved(*number, own));
@@ -223,6 +222,12 @@ mod tests {
         assert_eq!(custody.to_send(), [id(3)]);
         assert_eq!(custody.unsend(Some(LOG)).len(), 2);
         assert_eq!(custody.to_send(), [id(1), id(2), id(3)]);
-        assert_eq!(custody.heads(SEGMENT).map(|head| head.number).collect::<Vec<_>>(), [3]);
+        assert_eq!(
+            custody
+                .heads(SEGMENT)
+                .map(|head| head.number)
+                .collect::<Vec<_>>(),
+            [3]
+        );
     }
 }

@@ -86,7 +86,8 @@ impl Following {
     pub(super) fn show(&mut self, id: UpdateId, bytes: usize, unsaved_at: Position) -> bool {
         let is_open = self.since().is_some_and(|since| unsaved_at >= since);
         let settled = self.settled.get(&id.log).copied().unwrap_or_default();
-        let has_space = self.settled.contains_key(&id.log) || self.settled.len() < FOLLOWED_LOGS_MAX;
+        let has_space =
+            self.settled.contains_key(&id.log) || self.settled.len() < FOLLOWED_LOGS_MAX;
         if !is_open || id.number <= settled || !has_space || self.others.contains_key(&id) {
             return false;
         }
@@ -132,7 +133,10 @@ mod tests {
     #[test]
     fn an_update_is_shown_once_and_only_if_its_step_will_come() {
         let mut following = Following::default();
-        assert!(!following.show(id(1), 10, Position(9)), "it does not follow");
+        assert!(
+            !following.show(id(1), 10, Position(9)),
+            "it does not follow"
+        );
         following.ask();
         let state = LogState {
             log: LOG,
@@ -157,6 +161,9 @@ mod tests {
         assert!(following.show(id(1), 10, Position(5)));
         following.stream_began();
         assert!(!following.show(id(2), 10, Position(5)));
-        assert_eq!((following.logs(), following.clear()), (vec![LOG], vec![id(1)]));
+        assert_eq!(
+            (following.logs(), following.clear()),
+            (vec![LOG], vec![id(1)])
+        );
     }
 }

@@ -222,7 +222,12 @@ mod tests {
         };
         log.write(next, &mut outbox);
         let kept = log.kept(Mark(2));
-        assert_eq!(kept.iter().map(|(update, ..)| update.id.number).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(
+            kept.iter()
+                .map(|(update, ..)| update.id.number)
+                .collect::<Vec<_>>(),
+            [1, 2]
+        );
         assert_eq!(marks(&outbox), [1, 2]);
     }
 

@@ -10,11 +10,12 @@ use crate::member::{MemberAction, NotKept, Outbox, Response};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use thorp_model::limits::{
-    BUSY_RETRY_MS, COMMIT_BYTES_MAX, LEASED_SEGMENTS_MAX, TENTATIVE_BYTES_MAX, UPDATES_IN_FLIGHT_MAX,
+    BUSY_RETRY_MS, COMMIT_BYTES_MAX, LEASED_SEGMENTS_MAX, TENTATIVE_BYTES_MAX,
+    UPDATES_IN_FLIGHT_MAX,
 };
 use thorp_model::{
-    CallError, CallRequest, CallResponse, CommitId, CommitRequest, EdgeId, HomeId, Lack,
-    LogState, Mark, Millis, NodeKind, Note, PageWrites, Part, Position, Refusal, Registration, RequestId,
+    CallError, CallRequest, CallResponse, CommitId, CommitRequest, EdgeId, HomeId, Lack, LogState,
+    Mark, Millis, NodeKind, Note, PageWrites, Part, Position, Refusal, Registration, RequestId,
     SegmentId, Stamp, TentativeChange, Up, Update, UpdateId, message,
 };
 
@@ -113,10 +114,14 @@ impl Updating<'_> {
             let (home, id) = (update.home, update.id);
             let here = self.updates.of.entry((home, id.segment)).or_default();
             here.custody.insert(update.clone(), None, true);
-            self.change(home, TentativeChange {
-                shown: Vec::from([update.clone()]),
-                settled: Vec::new(),
-            }, outbox);
+            self.change(
+                home,
+                TentativeChange {
+                    shown: Vec::from([update.clone()]),
+                    settled: Vec::new(),
+                },
+                outbox,
+            );
             self.tell(&update, outbox);
             self.updates.unanswered.push(Unanswered {
                 request_id,
@@ -136,7 +141,12 @@ impl Updating<'_> {
     }
 
     /// The disk did not take a batch. Its updates never were.
-    pub(in crate::member) fn not_kept(&mut self, mark: Mark, lack: Option<Lack>, outbox: &mut Outbox) {
+    pub(in crate::member) fn not_kept(
+        &mut self,
+        mark: Mark,
+        lack: Option<Lack>,
+        outbox: &mut Outbox,
+    ) {
         for (_, request_id, _) in self.updates.log.not_kept(mark) {
             let why = lack.map_or(NotKept::Broken, NotKept::DiskFull);
             respond(request_id, Response::NotKept(why), outbox);
@@ -217,7 +227,12 @@ impl Updating<'_> {
     }
 
     /// A neighbour follows: it wants to know what is here.
-    pub(in crate::member) fn told_to_tell(&mut self, home: HomeId, segment: SegmentId, outbox: &mut Outbox) {
+    pub(in crate::member) fn told_to_tell(
+        &mut self,
+        home: HomeId,
+        segment: SegmentId,
+        outbox: &mut Outbox,
+    ) {
         if let Some(here) = self.updates.of.get_mut(&(home, segment)) {
             here.is_to_tell = true;
         }
@@ -260,12 +275,22 @@ impl Updating<'_> {
         }
         outbox.note(Note::UpdateShown);
         let shown = Vec::from([update]);
-        self.change(home, TentativeChange { shown, settled: Vec::new() }, outbox);
+        self.change(
+            home,
+            TentativeChange {
+                shown,
+                settled: Vec::new(),
+            },
+            outbox,
+        );
     }
 
     fn change(&mut self, home: HomeId, tentative: TentativeChange, outbox: &mut Outbox) {
         if tentative != TentativeChange::default() {
-            self.caller.homes.at(home).show_tentatively(tentative, outbox);
+            self.caller
+                .homes
+                .at(home)
+                .show_tentatively(tentative, outbox);
         }
     }
 
@@ -288,7 +313,14 @@ impl Updating<'_> {
                 }
             }
         }
-        self.change(home, TentativeChange { shown: Vec::new(), settled: gone }, outbox);
+        self.change(
+            home,
+            TentativeChange {
+                shown: Vec::new(),
+                settled: gone,
+            },
+            outbox,
+        );
         self.follow_all(home, outbox);
         self.lease(home, outbox);
         self.send(home, outbox);
@@ -327,7 +359,8 @@ impl Updating<'_> {
             let logs = here.logs();
             let request = CallRequest::Follow { segment, logs };
             let purpose = Purpose::Follow(segment);
-            self.caller.call(Called::new(purpose, home, request), outbox);
+            self.caller
+                .call(Called::new(purpose, home, request), outbox);
         }
     }
 
@@ -389,7 +422,11 @@ impl Updating<'_> {
             commits.extend(sent);
         }
         change.settled.extend(saved.iter().map(|update| update.id));
-        let open: Vec<(UpdateId, bool)> = here.custody.open().map(|own| (own.update.id, own.is_shown)).collect();
+        let open: Vec<(UpdateId, bool)> = here
+            .custody
+            .open()
+            .map(|own| (own.update.id, own.is_shown))
+            .collect();
         for (id, is_shown) in open {
             let state = logs.iter().find(|state| state.log == id.log);
             let is_refused = state.is_some_and(|state| state.refused.contains(&id.number));
@@ -422,7 +459,10 @@ impl Updating<'_> {
             here.custody.show(id, false);
             settled.push(id);
         }
-        TentativeChange { shown: Vec::new(), settled }
+        TentativeChange {
+            shown: Vec::new(),
+            settled,
+        }
     }
 
     /// Sends what may be on its way, in order.
@@ -430,7 +470,12 @@ impl Updating<'_> {
         let Some(edge) = self.caller.homes.edge(home) else {
             return;
         };
-        if self.updates.again.get(&home).is_some_and(|at| *at > self.now()) {
+        if self
+            .updates
+            .again
+            .get(&home)
+            .is_some_and(|at| *at > self.now())
+        {
             return;
         }
         let here = self.updates.of.iter().filter(|((of, _), _)| *of == home);
@@ -545,7 +590,14 @@ impl Updating<'_> {
         match refusal {
             None => {
                 let settled = self.saved(home, (id, true), outbox);
-                self.change(home, TentativeChange { shown: Vec::new(), settled }, outbox);
+                self.change(
+                    home,
+                    TentativeChange {
+                        shown: Vec::new(),
+                        settled,
+                    },
+                    outbox,
+                );
             }
             Some(refusal) if is_for_good(&refusal) => self.reject(home, id, refusal, outbox),
             Some(refusal) => self.go_back(home, id, refusal, outbox),
@@ -565,7 +617,14 @@ impl Updating<'_> {
         self.updates.log.reject(&update, refusal.clone(), outbox);
         outbox.act(MemberAction::Rejected(update, refusal));
         let settled = was_shown.then_some(id).into_iter().collect();
-        self.change(home, TentativeChange { shown: Vec::new(), settled }, outbox);
+        self.change(
+            home,
+            TentativeChange {
+                shown: Vec::new(),
+                settled,
+            },
+            outbox,
+        );
     }
 
     /// The home did not take an update now. All later ones of its log come to nothing, too, and go again in order.
@@ -585,7 +644,11 @@ impl Updating<'_> {
             _ => {}
         }
         let is_long = matches!(refusal, Refusal::Full(_) | Refusal::Share(_));
-        let wait = if is_long { LONG_RETRY_MS } else { BUSY_RETRY_MS };
+        let wait = if is_long {
+            LONG_RETRY_MS
+        } else {
+            BUSY_RETRY_MS
+        };
         let again = self.now().plus(u64::from(wait));
         self.updates.again.insert(home, again);
     }
@@ -620,7 +683,11 @@ impl Updating<'_> {
         if self.caller.homes.edge(home).is_none() || self.updates.leasing.contains_key(&home) {
             return;
         }
-        let here = self.updates.of.iter_mut().filter(|((of, _), _)| *of == home);
+        let here = self
+            .updates
+            .of
+            .iter_mut()
+            .filter(|((of, _), _)| *of == home);
         let due = here.filter(|(_, here)| here.written.is_some() && here.lease.is_due(now));
         let mut segments = Vec::new();
         for ((_, segment), here) in due.take(LEASED_SEGMENTS_MAX) {
@@ -632,7 +699,8 @@ impl Updating<'_> {
         }
         self.updates.leasing.insert(home, (segments.clone(), now));
         let request = CallRequest::Lease { segments };
-        self.caller.call(Called::new(Purpose::Lease, home, request), outbox);
+        self.caller
+            .call(Called::new(Purpose::Lease, home, request), outbox);
     }
 
     /// The home has answered.
@@ -708,7 +776,11 @@ impl Updating<'_> {
 fn is_for_good(refusal: &Refusal) -> bool {
     let is_in_doubt = matches!(
         refusal,
-        Refusal::Forgotten | Refusal::InDoubt | Refusal::Unknown | Refusal::WentBack | Refusal::Lost
+        Refusal::Forgotten
+            | Refusal::InDoubt
+            | Refusal::Unknown
+            | Refusal::WentBack
+            | Refusal::Lost
     );
     !refusal.leaves_id_usable() && !is_in_doubt || *refusal == Refusal::OtherLog
 }
@@ -716,4 +788,3 @@ fn is_for_good(refusal: &Refusal) -> bool {
 fn respond(request_id: RequestId, response: Response, outbox: &mut Outbox) {
     outbox.act(MemberAction::Respond(request_id, response));
 }
-
