@@ -1,7 +1,7 @@
 //! Many seeds, on several threads, until one fails.
 
 use crate::counts::Counts;
-use crate::{Mode, Options, Story, run, run_back, run_hostile};
+use crate::{Mode, Options, Story, run, run_back, run_hostile, run_logs};
 use std::cell::RefCell;
 use std::panic;
 use std::sync::Mutex;
@@ -34,6 +34,8 @@ pub enum Villages {
     GoingBack,
     /// Those in which hostile nodes stay, and nothing else goes wrong.
     Hostile,
+    /// Those whose members write by logs (rules C3, C4, C6 and C7).
+    Logs,
 }
 
 /// Bugs that only villages whose homes go back can show.
@@ -65,6 +67,7 @@ impl Villages {
             Villages::Usual => run(seed, options),
             Villages::GoingBack => run_back(seed, options),
             Villages::Hostile => run_hostile(seed, options),
+            Villages::Logs => run_logs(seed, options),
         }
     }
 
@@ -73,6 +76,7 @@ impl Villages {
             Villages::Usual => "run",
             Villages::GoingBack => "back",
             Villages::Hostile => "hostile",
+            Villages::Logs => "logs",
         }
     }
 }

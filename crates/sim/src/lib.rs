@@ -24,6 +24,7 @@ mod going_back;
 pub mod history;
 mod hostile;
 pub mod link;
+mod logs;
 mod made_up;
 pub mod members;
 pub mod network;
@@ -44,6 +45,7 @@ pub mod world;
 pub use back::EVERYTHING as EVERYTHING_OF_GOING_BACK;
 pub use certificates::Authority;
 pub use hostile::ATTACKS;
+pub use logs::EVERYTHING as EVERYTHING_OF_LOGS;
 pub use options::Options;
 pub use trace::Mode;
 
@@ -72,6 +74,17 @@ pub fn run_back(seed: u64, options: Options) -> Story {
     let mut story = back::run(seed, options);
     if let Err(failure) = &mut story.result
         && failure.checker == back::PANIC
+    {
+        failure.detail = campaign::last_panic();
+    }
+    story
+}
+
+/// Runs the village of a seed whose members write by logs.
+pub fn run_logs(seed: u64, options: Options) -> Story {
+    let mut story = logs::run(seed, options);
+    if let Err(failure) = &mut story.result
+        && failure.checker == logs::PANIC
     {
         failure.detail = campaign::last_panic();
     }

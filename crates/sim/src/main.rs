@@ -74,6 +74,8 @@ enum What {
     Back(Range),
     /// Run villages in which hostile nodes stay, and nothing else goes wrong.
     Hostile(Range),
+    /// Run villages whose members write by logs.
+    Logs(Range),
     /// Add up what several files keep, and tell what is missing.
     Sum {
         /// The files.
@@ -161,6 +163,7 @@ fn main() -> ExitCode {
         }
         What::Back(range) => run_range(Villages::GoingBack, range),
         What::Hostile(range) => run_range(Villages::Hostile, range),
+        What::Logs(range) => run_range(Villages::Logs, range),
         What::Sum {
             files,
             tree,
@@ -346,6 +349,7 @@ fn print_missing(villages: Villages, counts: &Counts) -> ExitCode {
         Villages::Usual => counts.missing(),
         Villages::GoingBack => counts.answers_missing(thorp_sim::EVERYTHING_OF_GOING_BACK),
         Villages::Hostile => counts.answers_missing(ATTACKS),
+        Villages::Logs => counts.answers_missing(thorp_sim::EVERYTHING_OF_LOGS),
     };
     if seeds < SEEDS_FOR_ALL || missing.is_empty() {
         return ExitCode::SUCCESS;

@@ -62,8 +62,8 @@ use alloc::vec::Vec;
 use thorp_model::limits::HEARTBEAT_MS;
 use thorp_model::{
     CommitId, Direction, Down, EdgeId, Event, HomeId, HomeNames, Image, LogId, Message, Millis,
-    NodeKind, Note, Now, Outcome, PageId, Place, Position, RequestId, StateMachine, Step, UpdateId,
-    Verdict, message,
+    NodeKind, Note, Now, Outcome, PageId, Place, Position, RequestId, SegmentId, StateMachine,
+    Step, UpdateId, Verdict, message,
 };
 
 /// What a member fills.
@@ -143,7 +143,8 @@ impl StateMachine for Member {
     fn deadline(&self) -> Option<Millis> {
         let fetches = self.homes.iter().filter_map(|(_, at)| at.up.deadline());
         let alive = self.neighbours.deadline();
-        let updates = self.updates.deadline();
+        let is_reached = |home| self.homes.edge(home).is_some();
+        let updates = self.updates.deadline(is_reached);
         fetches
             .chain(updates)
             .chain(alive)
@@ -208,6 +209,11 @@ impl Member {
     /// in doubt, and staged values that are to be given up; and updates of which the answer is on its way.
     pub fn untold(&self) -> usize {
         self.commits.untold() + self.calls.giving_up() + self.updates.on_their_way()
+    }
+
+    /// Whether the member believes that its home asks it when somebody pulls (rule C4).
+    pub fn holds_lease(&self, home: HomeId, segment: SegmentId, now: Millis) -> bool {
+        self.updates.holds_lease(home, segment, now)
     }
 
     /// Updates in the log that their homes have not executed, or refused.

@@ -146,15 +146,22 @@ impl Updates {
             .sum()
     }
 
+    /// Whether the member holds a lease.
+    pub(super) fn holds_lease(&self, home: HomeId, segment: SegmentId, now: Millis) -> bool {
+        let here = self.of.get(&(home, segment));
+        here.is_some_and(|here| here.lease.is_held(now))
+    }
+
     /// Updates that were sent to a home, and not answered.
     pub(super) fn on_their_way(&self) -> usize {
         self.sent.len()
     }
 
     /// When something is due.
-    pub(super) fn deadline(&self) -> Option<Millis> {
+    pub(super) fn deadline(&self, is_reached: impl Fn(HomeId) -> bool) -> Option<Millis> {
         let leases = self.of.iter().filter_map(|((home, _), here)| {
-            let is_wanted = here.written.is_some() && !self.leasing.contains_key(home);
+            let is_asked = self.leasing.contains_key(home);
+            let is_wanted = here.written.is_some() && !is_asked && is_reached(*home);
             here.lease.due().filter(|_| is_wanted)
         });
         let told = self.of.values().filter(|here| here.is_to_tell);

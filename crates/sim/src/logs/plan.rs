@@ -1,0 +1,59 @@
+//! What a seed draws of a village whose members write by logs.
+
+use thorp_model::Xoshiro256;
+
+/// What a seed has drawn.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    /// Each site, and the site above it.
+    pub(super) sites: Vec<Option<usize>>,
+    /// Each member, and its site; none is straight at the home.
+    pub(super) members: Vec<Option<usize>>,
+    /// Shared objects.
+    pub(super) objects: u16,
+    /// Microseconds to the home, one way.
+    pub(super) far_us: u64,
+    /// Milliseconds that a disk takes, at most.
+    pub(super) sync_ms_max: u64,
+    /// Milliseconds between *alive* messages.
+    pub(super) alive_ms: u64,
+    /// How long a lease lasts, in milliseconds.
+    pub(super) lease_ms: u32,
+    /// Thousandths by which monotone clocks go wrong, at most. Two of them together stay below the margin of leases.
+    pub(super) drift_per_mille: u64,
+    /// Milliseconds between two deeds of a scribe, at most.
+    pub(super) think_ms_max: u64,
+    /// Of a thousand updates those that the home has to refuse.
+    pub(super) wrong: u64,
+    /// Faults that are to come.
+    pub(super) troubles: u32,
+}
+
+impl Plan {
+    /// Draws a village.
+    pub(super) fn draw(prng: &mut Xoshiro256) -> Self {
+        let mut sites: Vec<Option<usize>> = Vec::new();
+        for site in 0..prng.below(4) as usize {
+            let below = site > 0 && prng.percent(70);
+            sites.push(below.then(|| site - 1));
+        }
+        let mut members = Vec::new();
+        for _ in 0..prng.range(2, 4) {
+            let site = prng.below(sites.len() as u64 + 1) as usize;
+            members.push((site < sites.len()).then_some(site));
+        }
+        Plan {
+            sites,
+            members,
+            objects: prng.range(1, 3) as u16,
+            far_us: prng.range(500, 30_000),
+            sync_ms_max: prng.range(1, 20),
+            alive_ms: prng.range(50, 400),
+            lease_ms: prng.range(300, 3_000) as u32,
+            drift_per_mille: prng.below(2) * 30,
+            think_ms_max: prng.range(5, 120),
+            wrong: prng.below(2) * 60,
+            troubles: prng.range(3, 12) as u32,
+        }
+    }
+}
