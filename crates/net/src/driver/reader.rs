@@ -30,7 +30,13 @@ impl ReaderEvent {
         };
         matches!(
             up,
-            Up::Fetch(_) | Up::Commit(_) | Up::Decide(_) | Up::Call(_) | Up::Report(_)
+            Up::Fetch(_)
+            | Up::Commit(_)
+            | Up::Save(_)
+            | Up::Update(_)
+            | Up::Decide(_)
+            | Up::Call(_)
+            | Up::Report(_)
         )
     }
 }
