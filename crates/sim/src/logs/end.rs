@@ -25,6 +25,9 @@ pub(super) fn unrest(world: &World) -> Option<String> {
             return Some(format!("the disk of {name} is busy"));
         }
         let scribe = node.scribe.as_ref()?;
+        if scribe.is_writing() {
+            return Some(format!("{name} waits for its log"));
+        }
         if scribe.cache.tentative() > 0 {
             return Some(format!("{name} shows updates that are saved"));
         }

@@ -61,6 +61,12 @@ impl Scribe {
         }
     }
 
+    /// Whether an update is not answered.
+    pub(super) fn is_writing(&self) -> bool {
+        let mut waits = self.waits.values();
+        waits.any(|wait| matches!(wait, Wait::Update(_)))
+    }
+
     fn request(&mut self, wait: Wait, request: Request) -> MemberCommand {
         self.last_request = self.last_request.next();
         let id = self.last_request;
