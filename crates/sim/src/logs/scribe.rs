@@ -30,6 +30,8 @@ pub(super) struct Scribe {
     last_request: RequestId,
     next_token: u16,
     of: (usize, u32),
+    /// It has asked for updates of others.
+    follows: bool,
     /// What a pull has promised to be there, until it was read.
     expected: Option<Expected>,
 }
@@ -57,6 +59,7 @@ impl Scribe {
             last_request: RequestId(0),
             next_token: 0,
             of: (no, life),
+            follows: false,
             expected: None,
         }
     }
@@ -121,7 +124,7 @@ pub(super) fn step(world: &mut World, no: usize) -> Checked {
     let Some(scribe) = &mut world.nodes[no].scribe else {
         return Ok(());
     };
-    let is_first = scribe.last_request == RequestId(0);
+    let is_first = !std::mem::replace(&mut scribe.follows, true);
     let command = match drawn {
         _ if is_first => {
             let (home, segment, on) = (HOME, SEGMENT, true);
