@@ -317,6 +317,30 @@ bugs! {
     /// Rule 5: what several homes have validated stands at the highest stamp that was read, also if one of them could not
     /// move its clock past that.
     SessionFitAssumed,
+    /// Trap C3: the step that saves an update goes only to those who hold its page.
+    SavedNotTold,
+    /// Trap C4: a home executes an update as often as it comes.
+    UpdateTakenTwice,
+    /// Trap C7: a home takes an update although it lacks an earlier one of its log.
+    UpdateNumbersSkipped,
+    /// Trap C9: a home forgets a lease with the edge of its holder.
+    LeaseEndsWithEdge,
+    /// Trap C10: a home that starts again does not wait for leases of its last life.
+    LeasesForgotten,
+    /// Trap C12: a home answers a pull without asking who may have written.
+    WritersNotAsked,
+    /// Rule C3: a home answers a pull before it has what the logs have named.
+    HeadsNotAwaited,
+    /// Trap C26: a member counts its lease from the answer, and without a margin.
+    LeaseFromAnswer,
+    /// Trap C34: a home forgets what it has refused.
+    UpdateRefusalForgotten,
+    /// Rule C7: what was on its way when a stream ended is not sent again.
+    UpdatesNotSentAgain,
+    /// Trap C36: a member goes on before it knows which updates are in its pages.
+    FollowNotAwaited,
+    /// Rule C7: a member shows an update that its home may have executed.
+    LateUpdateShown,
 }
 
 #[cfg(feature = "planted-bugs")]

@@ -52,12 +52,29 @@ const OF_GOING_BACK: &[Bug] = &[
     Bug::MarksNotCompared,
 ];
 
+/// Bugs that only villages whose members write by logs can show.
+const OF_LOGS: &[Bug] = &[
+    Bug::SavedNotTold,
+    Bug::UpdateTakenTwice,
+    Bug::UpdateNumbersSkipped,
+    Bug::LeaseEndsWithEdge,
+    Bug::LeasesForgotten,
+    Bug::WritersNotAsked,
+    Bug::HeadsNotAwaited,
+    Bug::LeaseFromAnswer,
+    Bug::UpdateRefusalForgotten,
+    Bug::UpdatesNotSentAgain,
+    Bug::FollowNotAwaited,
+    Bug::LateUpdateShown,
+];
+
 impl Villages {
     /// Those in which a bug is looked for.
     pub fn of(bug: Bug) -> Self {
-        match OF_GOING_BACK.contains(&bug) {
-            true => Villages::GoingBack,
-            false => Villages::Usual,
+        match bug {
+            bug if OF_GOING_BACK.contains(&bug) => Villages::GoingBack,
+            bug if OF_LOGS.contains(&bug) => Villages::Logs,
+            _ => Villages::Usual,
         }
     }
 

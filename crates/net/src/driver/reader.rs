@@ -31,12 +31,12 @@ impl ReaderEvent {
         matches!(
             up,
             Up::Fetch(_)
-            | Up::Commit(_)
-            | Up::Save(_)
-            | Up::Update(_)
-            | Up::Decide(_)
-            | Up::Call(_)
-            | Up::Report(_)
+                | Up::Commit(_)
+                | Up::Save(_)
+                | Up::Update(_)
+                | Up::Decide(_)
+                | Up::Call(_)
+                | Up::Report(_)
         )
     }
 }

@@ -46,6 +46,11 @@ impl Leases {
         self.0.keys().filter(holds).copied().collect()
     }
 
+    /// A planted bug: they end with the edge of their holder.
+    pub(crate) fn forget(&mut self, child: MemberId) {
+        self.0.remove(&child);
+    }
+
     /// Forgets those that have ended.
     pub(crate) fn sweep(&mut self, now: Millis) {
         self.0.retain(|_, held| {

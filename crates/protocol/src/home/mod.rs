@@ -541,6 +541,7 @@ impl Home {
     fn disconnected(&mut self, edge: EdgeId) {
         self.neighbours.went(edge);
         self.arrivals.remove(&edge);
+        let child = self.children.get(edge).map(|child| child.node);
         self.children.end(edge);
         self.inquiry.went(edge, &mut self.tables.votes);
         for asked in self.passed_questions.went(edge) {
@@ -548,7 +549,7 @@ impl Home {
         }
         self.parking.forget(edge);
         self.waiters.forget(edge);
-        self.writers.went(edge);
+        self.writers.went(edge, child);
     }
 
     /// Ends an edge now: what still comes of it changes nothing.

@@ -4,9 +4,10 @@ use crate::edge::shares::Shares;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use thorp_model::limits::{LOGS_MAX, LOGS_OF_NAME_MAX, REFUSED_UPDATES_MAX};
+use thorp_model::planted::Bug;
 use thorp_model::records::{self, SavedRecord};
 use thorp_model::{
-    LogHead, LogId, LogState, NameId, Op, Refusal, SegmentId, Share, Table, UpdateId,
+    LogHead, LogId, LogState, NameId, Op, Refusal, SegmentId, Share, Table, UpdateId, planted,
 };
 
 /// An update on its way through the home.
@@ -64,6 +65,7 @@ impl Saved {
             return match number {
                 1 if self.of_names.allows(name, 1, limits) => Turn::Next,
                 1 => Turn::Refused(Refusal::Share(Share::Logs)),
+                _ if planted::is(Bug::UpdateNumbersSkipped) => Turn::Next,
                 _ => Turn::Refused(Refusal::NotYet { number: 1 }),
             };
         };
@@ -75,6 +77,8 @@ impl Saved {
             .filter(|(of, _)| *of > saving.confirmed);
         match known {
             Some((_, refusal)) => Turn::Refused(refusal.clone()),
+            None if number < next && planted::is(Bug::UpdateTakenTwice) => Turn::Next,
+            None if number > next && planted::is(Bug::UpdateNumbersSkipped) => Turn::Next,
             None if number < next => Turn::Saved,
             None if number > next => Turn::Refused(Refusal::NotYet { number: next }),
             // Its log has to hear first what was refused.
@@ -95,7 +99,8 @@ impl Saved {
             of_names.take(Some(log.name()), 1);
             SavedRecord::default()
         });
-        record.last = number;
+        record.last = number.max(record.last);
+        let refused = refused.filter(|_| !planted::is(Bug::UpdateRefusalForgotten));
         record.refused.retain(|(of, _)| *of > saving.confirmed);
         record
             .refused

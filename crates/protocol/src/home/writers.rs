@@ -16,10 +16,11 @@ use thorp_model::limits::{
     FOLLOWED_LOGS_MAX, LEASED_SEGMENTS_MAX, PULL_HEADS_MAX, PULL_SEGMENTS_MAX, PULLS_MAX,
     PULLS_PER_NAME_MAX,
 };
+use thorp_model::planted::Bug;
 use thorp_model::records::{self, LeaseRecord};
 use thorp_model::{
-    CallError, CallId, CallResponse, Down, EdgeId, HomeId, LogId, MemberId, Millis, NameId, Note,
-    Purpose, Right, SegmentId, Table, message,
+    CallError, CallId, CallResponse, Down, EdgeId, HomeId, LogHead, LogId, MemberId, Millis,
+    NameId, Note, Purpose, Right, SegmentId, Table, message, planted,
 };
 
 /// Who gets the answer to a pull.
@@ -53,14 +54,20 @@ impl Writers {
             followers: Followers::default(),
             leases: Leases::default(),
             pulls: Pulls::default(),
-            quiet: quiet.collect(),
+            quiet: match planted::is(Bug::LeasesForgotten) {
+                true => BTreeMap::new(),
+                false => quiet.collect(),
+            },
             granted,
             lease_ms,
         }
     }
 
     /// An edge is gone. Leases stay: their holders may believe in them (rule C4).
-    pub(super) fn went(&mut self, edge: EdgeId) {
+    pub(super) fn went(&mut self, edge: EdgeId, child: Option<MemberId>) {
+        if let Some(child) = child.filter(|_| planted::is(Bug::LeaseEndsWithEdge)) {
+            self.leases.forget(child);
+        }
         self.followers.went(edge);
         self.pulls.retain(|puller| puller.edge != edge);
     }
@@ -223,6 +230,11 @@ impl Writing<'_> {
         let quiet = self.writers.quiet_until(&segments);
         let when = (Some(due), quiet);
         let Writers { pulls, leases, .. } = &mut *self.writers;
+        let nobody = Leases::default();
+        let leases = match planted::is(Bug::WritersNotAsked) {
+            true => &nobody,
+            false => leases,
+        };
         let questions = pulls.begin(now, puller, segments, when, leases);
         self.ask(questions, outbox);
     }
@@ -245,7 +257,8 @@ impl Writing<'_> {
     pub(super) fn finish(&mut self, now: Millis, outbox: &mut Outbox) {
         let saved = &self.tables.saved;
         let Writers { pulls, leases, .. } = &mut *self.writers;
-        let (done, ended) = pulls.take_done(now, leases, |head| saved.has(head));
+        let has = |head: &LogHead| saved.has(head) || planted::is(Bug::HeadsNotAwaited);
+        let (done, ended) = pulls.take_done(now, leases, has);
         for _ in 0..ended {
             outbox.note(Note::LeaseEnded);
         }

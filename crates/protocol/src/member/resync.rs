@@ -7,9 +7,10 @@ use crate::edge::reports::Reports;
 use crate::member::Outbox;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use thorp_model::planted::Bug;
 use thorp_model::{
     CommitId, EdgeId, Epoch, HomeId, Image, Note, Outcome, PageChange, PageId, Position, Reported,
-    SegmentId, Stamp, change, message,
+    SegmentId, Stamp, change, message, planted,
 };
 
 /// What is known of a member's pages while it is held.
@@ -54,7 +55,9 @@ impl Resync {
 
     /// The member goes on when it follows these segments, too.
     pub(super) fn follow(&mut self, segments: Vec<SegmentId>) {
-        self.follows.extend(segments);
+        if !planted::is(Bug::FollowNotAwaited) {
+            self.follows.extend(segments);
+        }
     }
 
     /// The member follows a segment, or cannot.

@@ -89,9 +89,7 @@ impl Expected {
     /// Whether it says what its scribe sees: the member stands where its parent does, in the stream in which the pull left.
     pub(super) fn counts(&self, world: &World, no: usize) -> bool {
         match &world.nodes[no].machine {
-            Some(Machine::Member(member)) => {
-                self.stream == stream(member) && !member.is_held(HOME)
-            }
+            Some(Machine::Member(member)) => self.stream == stream(member) && !member.is_held(HOME),
             _ => false,
         }
     }

@@ -3,7 +3,8 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use thorp_model::limits::FOLLOWED_LOGS_MAX;
-use thorp_model::{LogId, LogState, Position, UpdateId};
+use thorp_model::planted::Bug;
+use thorp_model::{LogId, LogState, Position, UpdateId, planted};
 
 /// Whether the member hears of each update that is saved in a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -84,7 +85,8 @@ impl Following {
     /// Shows an update of another log, which its home had not executed at a position. False: it may have been settled, or
     /// it is shown.
     pub(super) fn show(&mut self, id: UpdateId, bytes: usize, unsaved_at: Position) -> bool {
-        let is_open = self.since().is_some_and(|since| unsaved_at >= since);
+        let is_late = |since| unsaved_at < since && !planted::is(Bug::LateUpdateShown);
+        let is_open = self.since().is_some_and(|since| !is_late(since));
         let settled = self.settled.get(&id.log).copied().unwrap_or_default();
         let has_space =
             self.settled.contains_key(&id.log) || self.settled.len() < FOLLOWED_LOGS_MAX;

@@ -1,7 +1,8 @@
 //! The lease of a member that writes what its home has not seen (rules C1 and C4).
 
 use thorp_model::limits::BUSY_RETRY_MS;
-use thorp_model::{Millis, believed_until};
+use thorp_model::planted::Bug;
+use thorp_model::{Millis, believed_until, planted};
 
 /// A member's lease in one segment.
 ///
@@ -43,9 +44,12 @@ impl Lease {
         self.is_asked = true;
     }
 
-    /// The home grants it, for a request that was sent then. The member refreshes it four times in its time.
-    pub(super) fn granted(&mut self, sent: Millis, lease_ms: u64) {
+    /// The home grants it now, for a request that was sent then. The member refreshes it four times in its time.
+    pub(super) fn granted(&mut self, sent: Millis, lease_ms: u64, now: Millis) {
         self.until = believed_until(sent, lease_ms).max(self.until);
+        if planted::is(Bug::LeaseFromAnswer) {
+            self.until = now.plus(lease_ms);
+        }
         self.due = sent.plus(lease_ms / 4);
         (self.is_asked, self.is_denied) = (false, false);
     }
@@ -78,7 +82,7 @@ mod tests {
         assert!(lease.is_due(Millis(0)) && !lease.is_held(Millis(0)));
         lease.ask();
         assert!(!lease.is_due(Millis(5)));
-        lease.granted(Millis(0), 1_600);
+        lease.granted(Millis(0), 1_600, Millis(9));
         assert!(lease.is_held(Millis(1_499)) && !lease.is_held(Millis(1_500)));
         assert!(!lease.is_due(Millis(399)) && lease.is_due(Millis(400)));
         lease.ask();

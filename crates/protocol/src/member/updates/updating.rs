@@ -13,10 +13,11 @@ use thorp_model::limits::{
     BUSY_RETRY_MS, COMMIT_BYTES_MAX, LEASED_SEGMENTS_MAX, TENTATIVE_BYTES_MAX,
     UPDATES_IN_FLIGHT_MAX,
 };
+use thorp_model::planted::Bug;
 use thorp_model::{
     CallError, CallRequest, CallResponse, CommitId, CommitRequest, EdgeId, HomeId, Lack, LogState,
     Mark, Millis, NodeKind, Note, PageWrites, Part, Position, Refusal, Registration, RequestId,
-    SegmentId, Stamp, TentativeChange, Up, Update, UpdateId, message,
+    SegmentId, Stamp, TentativeChange, Up, Update, UpdateId, message, planted,
 };
 
 /// A member tells its updates again at most so often.
@@ -298,8 +299,10 @@ impl Updating<'_> {
 
     /// A stream begins: what was on its way goes again, and the member says what it has (rule C7).
     pub(in crate::member) fn begin(&mut self, home: HomeId, forgets: bool, outbox: &mut Outbox) {
-        for commit in self.updates.unsend_all(home) {
-            self.is_over(home, commit);
+        if !planted::is(Bug::UpdatesNotSentAgain) {
+            for commit in self.updates.unsend_all(home) {
+                self.is_over(home, commit);
+            }
         }
         self.updates.leasing.remove(&home);
         self.updates.again.remove(&home);
@@ -721,7 +724,7 @@ impl Updating<'_> {
             match result {
                 Ok(CallResponse::Leased { lease_ms }) => {
                     let lease_ms = u64::from(*lease_ms);
-                    here.lease.granted(sent, lease_ms);
+                    here.lease.granted(sent, lease_ms, now);
                     // Who has written nothing for so long, and has nothing to save, needs none any more.
                     let is_idle = here.written.is_some_and(|at| now.since(at) > lease_ms);
                     if is_idle && here.custody.is_settled() {
