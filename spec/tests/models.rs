@@ -332,7 +332,6 @@ fn larger_villages_hold() {
         log().with("Faults", "2").with("Refusals", "2"),
         updates().with("Refusals", "1"),
         updates().with("Faults", "2"),
-        updates().with("Updates", "<<2, 0>>"),
         updates()
             .with("Turners", "{1, 2}")
             .with("Kinds", "{\"edge\", \"member\", \"site\", \"home\"}"),
