@@ -51,6 +51,16 @@ fn revocation_holds() {
 }
 
 #[test]
+fn updates_hold() {
+    let crashes = updates().with("Kinds", "{\"site\"}");
+    holds(
+        "Updates",
+        &[updates(), crashes, log()],
+        &["Late", "HaveBeside"],
+    );
+}
+
+#[test]
 fn a_weaker_commit_breaks() {
     let off = |guard| commit().with(guard, "FALSE");
     breaks(&[
@@ -223,6 +233,48 @@ fn a_weaker_revocation_breaks() {
 }
 
 #[test]
+fn a_weaker_update_breaks() {
+    let off = |guard| log().with(guard, "FALSE");
+    let off_below = |guard| updates().with(guard, "FALSE");
+    let holders = log().with("Named", "\"holders\"");
+    breaks(&[
+        // Number 2 is taken first, and number 1 is dropped as old.
+        (off("TakesOnlyNext"), "NeverVanishes"),
+        // The home restarts, and the log sends again.
+        (off("SavedInBatch"), "ExactlyOnce"),
+        // The page is evicted. An image comes that has the update.
+        (holders, "NeverTwice"),
+        (off("OneStep"), "NeverTwice"),
+        // The answer to Have is newer than the image.
+        (off("HaveInStream"), "NoneMissed"),
+        // New images under the old view.
+        (off("WaitsForHave"), "NeverTwice"),
+        // The new stream knows nothing of what the old one exchanged.
+        (off("HaveRegisters"), "NeverTwice"),
+        // A refusal is lost with the edge, and the log takes its update for saved.
+        (off("StoresRefusals"), "AsDecided"),
+        (off("NamesRefusals"), "AsDecided"),
+        (off("NamesRefusals"), "NeverVanishes"),
+        // The next update of the log makes the home forget it.
+        (off("UntilConfirmed"), "AsDecided"),
+        // What was on a broken edge stays in the log for ever.
+        (off("SendsAgain"), "AllSettled"),
+        // A neighbour is shown what has been executed.
+        (off_below("ShowsAfterHave"), "NeverTwice"),
+        (off_below("FollowedSince"), "NeverTwice"),
+        (off_below("AboveSettled"), "NeverTwice"),
+    ]);
+}
+
+#[test]
+fn steps_to_those_who_exchanged_come_without_a_name() {
+    kept(
+        &by_exchange().only("NeverTwice"),
+        "steps-to-those-who-exchanged",
+    );
+}
+
+#[test]
 fn rights_that_are_checked_at_the_request_come_too_late() {
     kept(
         &at_request().only("NoLaterBytes"),
@@ -277,6 +329,12 @@ fn larger_villages_hold() {
         turned()
             .with("Members", "{1, 2, 3}")
             .with("Fetches", "<<1, 1, 1>>"),
+        log().with("Faults", "2").with("Refusals", "2"),
+        updates().with("Refusals", "1"),
+        updates().with("Faults", "2"),
+        updates()
+            .with("Turners", "{1, 2}")
+            .with("Kinds", "{\"edge\", \"member\", \"site\", \"home\"}"),
     ];
     for run in runs {
         whole(&run);
@@ -394,6 +452,25 @@ fn turned() -> Run {
 /// The obvious protocol: a right is checked when somebody asks for a page.
 fn at_request() -> Run {
     revocation().with("Checks", "\"request\"")
+}
+
+/// Two members of one site. The first writes, and may turn to the home.
+fn updates() -> Run {
+    Run::of("Updates")
+}
+
+/// One member below the home, which writes two updates and evicts the page.
+/// One update may be refused, and everything may fail.
+fn log() -> Run {
+    let run = updates().with("Parent", "<<0>>").with("Turners", "{}");
+    let run = run.with("Updates", "<<2>>").with("Refusals", "1");
+    run.with("Evictors", "{1}")
+        .with("Kinds", "{\"edge\", \"member\", \"home\"}")
+}
+
+/// The obvious protocol: a step names its update to those that exchanged it.
+fn by_exchange() -> Run {
+    updates().with("Named", "\"exchanged\"")
 }
 
 /// Checks each run of a model; every action happens in one of them, except those
