@@ -67,6 +67,17 @@ pub(crate) fn requests() -> Vec<CallRequest> {
             ruling: Ruling::Abort,
         },
         CallRequest::History,
+        CallRequest::Follow {
+            segment: SEGMENT,
+            logs: vec![LogId(member())],
+        },
+        CallRequest::Lease {
+            segments: vec![SEGMENT],
+        },
+        CallRequest::Pull {
+            segments: vec![SEGMENT],
+            patience_ms: 300,
+        },
         CallRequest::Confirm {
             seen: incarnation(),
             apart: true,
@@ -132,6 +143,16 @@ pub(crate) fn results() -> Vec<Result<CallResponse, CallError>> {
             more: true,
             since: stamp(),
         }),
+        CallResponse::Following {
+            position: POSITION,
+            logs: vec![LogState {
+                log: LogId(member()),
+                saved: 300,
+                refused: vec![299],
+            }],
+        },
+        CallResponse::Leased { lease_ms: 60_000 },
+        CallResponse::Pulled,
         CallResponse::Joint(JointAnswer::NotReached),
         CallResponse::Joint(JointAnswer::Of(vec![
             JointPart::Kept,
@@ -155,6 +176,10 @@ pub(crate) fn results() -> Vec<Result<CallResponse, CallError>> {
         CallError::NoSuchVote,
         CallError::Share(Share::Segments),
         CallError::NotClosed,
+        CallError::Awaits {
+            name: String::from("ben"),
+            ends_ms: 300,
+        },
     ];
     let responses = responses.into_iter().map(Ok);
     responses.chain(errors.into_iter().map(Err)).collect()

@@ -22,12 +22,12 @@ pub(crate) fn all() -> Vec<Sample> {
     let samples: Vec<Sample> = messages.map(|message| encoded(&message)).collect();
     assert_eq!(
         variants(&samples, "up"),
-        12,
+        15,
         "a kind of message has no sample"
     );
     assert_eq!(
         variants(&samples, "down"),
-        17,
+        21,
         "a kind of message has no sample"
     );
     samples

@@ -1,9 +1,9 @@
 //! The driver of every machine: hands over events, and does what the outbox says, in its order.
 
-use super::ledger;
-use super::network;
-use super::scribe::{self, Scribe};
-use super::world::{HOME, Local, World};
+use super::plan::HOME;
+use super::program::Scribe;
+use super::world::{Local, World};
+use super::{network, truth};
 use crate::Authority;
 use crate::failure::{Checked, Failure};
 use crate::node::Machine;
@@ -98,7 +98,7 @@ fn perform(world: &mut World, no: usize, actions: Vec<Action<Wanted>>) -> Checke
             Action::Role(Wanted::Member(action)) => act_of_member(world, no, action)?,
         }
     }
-    ledger::look_at_lease(world, no);
+    truth::look_at_lease(world, no);
     world.plan_tick(no);
     Ok(())
 }
@@ -126,7 +126,7 @@ fn act_of_member(world: &mut World, no: usize, action: MemberAction) -> Checked 
             }
             append(world, no, batch);
         }
-        MemberAction::Rejected(update, _) => ledger::rejected(world, &update),
+        MemberAction::Rejected(update, _) => truth::rejected(world, &update),
         _ => {}
     }
     Ok(())
@@ -226,8 +226,8 @@ pub(super) fn happen(world: &mut World, no: usize, local: Local) -> Checked {
         Local::Sync(batches) => sync(world, no, batches),
         Local::SyncTold(mark) => return sync_told(world, no, mark),
         Local::Read(page) => return read(world, no, page),
-        Local::Step => return scribe::step(world, no),
-        Local::Answered(request) => return scribe::answered(world, no, request),
+        // The program does these.
+        Local::Step | Local::Answered(_) => {}
     }
     Ok(())
 }

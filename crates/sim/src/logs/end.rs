@@ -1,7 +1,8 @@
 //! What holds when a healed village is at rest.
 
 use super::drive::in_log;
-use super::ledger::{self, Token, tokens_of};
+use super::ledger::{Token, tokens_of};
+use super::truth;
 use super::world::World;
 use crate::failure::{Checked, Failure, demand};
 use crate::node::Machine;
@@ -62,7 +63,7 @@ pub(super) fn check(world: &World) -> Checked {
         let seen = seen.ok_or_else(|| Failure::new("end", "an object is not cached"))?;
         saved.extend(seen.committed);
     }
-    for token in ledger::answered(world) {
+    for token in truth::answered(world) {
         demand!(
             saved.contains(&token),
             "losses",

@@ -1,21 +1,16 @@
 //! The first objects: a founder makes them at the home, and leaves.
 
 use super::drive;
-use super::world::{HOME, World};
+use super::plan::{HOME, PAGE, SEGMENT};
+use super::world::World;
 use crate::failure::{Checked, Failure};
 use crate::node::Machine;
 use thorp_model::{
     Action, CallId, CallRequest, CommitId, CommitRequest, Direction, EdgeId, Event, Generation,
-    MemberId, Message, NewValue, NodeKind, Outbox, PageId, PageWrites, Part, Peer, Position,
-    Registration, SegmentId, Slot, Stamp, StateMachine, Up, WriteOp, message,
+    MemberId, Message, NewValue, NodeKind, Outbox, PageWrites, Part, Peer, Position, Registration,
+    Slot, Stamp, StateMachine, Up, WriteOp, message,
 };
 use thorp_protocol::{HomeAction, HomeCommand};
-
-/// The only segment.
-pub(super) const SEGMENT: SegmentId = SegmentId(1);
-
-/// The page of the shared objects.
-pub(super) const PAGE: PageId = PageId::new(1, 1);
 
 const FOUNDER: MemberId = MemberId(u128::MAX);
 const EDGE: EdgeId = EdgeId(u64::MAX);

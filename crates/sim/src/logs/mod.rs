@@ -6,23 +6,27 @@
 //!
 //! | file | what it demands |
 //! |---|---|
-//! | `ledger` | no token is shown twice; whoever wrote one sees it from its answer on; a pull finds what was answered before |
+//! | `truth` | no token is shown twice; whoever wrote one sees it from its answer on; a pull finds what was answered before |
 //! | `end` | when all is healed, logs are empty, views are equal, and each token was saved or rejected, once |
 
 mod drive;
 mod end;
+mod faults;
 mod founding;
 mod ledger;
+mod link;
 mod network;
 mod plan;
+mod program;
 mod scribe;
+mod truth;
 mod world;
 
 use crate::Story;
 use crate::failure::{Checked, Failure, demand};
 use crate::options::Options;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use world::{What, World};
+use world::{Local, What, World};
 
 /// What is wrong when a machine panics. The campaign knows what was said then.
 pub(crate) const PANIC: &str = "panic";
@@ -111,7 +115,7 @@ fn next(world: &mut World) -> Checked {
             Some((no, event)) => drive::handle(world, no, event),
             None => Ok(()),
         },
-        What::Strike => network::strike(world),
+        What::Strike => faults::strike(world),
         What::Mend { edge } => {
             network::mend(world, edge);
             Ok(())
@@ -121,9 +125,11 @@ fn next(world: &mut World) -> Checked {
             drive::refill(world, no);
             Ok(())
         }
-        What::At { no, life, local } => match world.nodes[no].life == life {
-            true => drive::happen(world, no, local),
-            false => Ok(()),
+        What::At { no, life, .. } if world.nodes[no].life != life => Ok(()),
+        What::At { no, local, .. } => match local {
+            Local::Step => scribe::step(world, no),
+            Local::Answered(request) => scribe::answered(world, no, request),
+            _ => drive::happen(world, no, local),
         },
     }
 }

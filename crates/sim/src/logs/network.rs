@@ -1,44 +1,12 @@
 //! Connections of these villages: what travels keeps its order, and what breaks loses the rest.
 
-use super::drive;
+use super::link::{Edge, Item, Lane};
 use super::world::{Local, What, World};
-use crate::failure::Checked;
-use std::collections::VecDeque;
 use std::convert::Infallible;
 use thorp_model::{Direction, EdgeId, Event, Message, NodeKind};
 
 /// Microseconds to a site, one way.
 const NEAR_US: u64 = 200;
-
-/// A connection.
-pub(super) struct Edge {
-    pub(super) child: usize,
-    pub(super) parent: usize,
-    /// What is on its way down, and when each arrives.
-    down: Lane,
-    up: Lane,
-    /// Nothing of what is sent arrives.
-    is_silent: bool,
-}
-
-#[derive(Default)]
-struct Lane {
-    items: VecDeque<(u64, Item)>,
-    last: u64,
-    is_closed: bool,
-}
-
-enum Item {
-    Open,
-    Message(Box<Message>),
-    End,
-}
-
-impl Edge {
-    fn lane(&mut self, down: bool) -> &mut Lane {
-        if down { &mut self.down } else { &mut self.up }
-    }
-}
 
 fn put(world: &mut World, edge: EdgeId, down: bool, item: Item) {
     let Some(of) = world.edges.get(&edge) else {
@@ -84,7 +52,8 @@ pub(super) fn dial(world: &mut World, child: usize, parent: usize) {
     put(world, id, true, Item::Open);
 }
 
-fn redial(world: &mut World, child: usize, parent: usize) {
+/// A child is to try again.
+pub(super) fn redial(world: &mut World, child: usize, parent: usize) {
     let at = world.now + world.prng.range(20_000, 300_000);
     world.plan_local(child, at, Local::Dial(parent));
 }
@@ -198,89 +167,4 @@ pub(super) fn mend(world: &mut World, id: EdgeId) {
         edge.is_silent = false;
         close(world, id);
     }
-}
-
-// --- Faults ---
-
-/// A fault strikes, and the next one is planned.
-pub(super) fn strike(world: &mut World) -> Checked {
-    if world.plan.troubles == 0 {
-        return Ok(());
-    }
-    world.plan.troubles -= 1;
-    let at = world.now + world.prng.range(50_000, 1_500_000);
-    world.plan(at, What::Strike);
-    let edges: Vec<EdgeId> = world.edges.keys().copied().collect();
-    match world.prng.below(100) {
-        0..20 if !edges.is_empty() => {
-            world.counts.answered("edges cut");
-            let edge = edges[world.prng.index(edges.len())];
-            close(world, edge);
-        }
-        20..50 if !edges.is_empty() => silence(world, &edges),
-        50..60 => fill(world),
-        60..75 => turn(world),
-        _ => return crash(world),
-    }
-    Ok(())
-}
-
-/// An edge carries nothing, mostly for longer than a lease.
-fn silence(world: &mut World, edges: &[EdgeId]) {
-    world.counts.answered("edges silent");
-    let id = edges[world.prng.index(edges.len())];
-    let ms = world.prng.below(u64::from(world.plan.lease_ms) * 3) + 50;
-    if let Some(edge) = world.edges.get_mut(&id) {
-        edge.is_silent = true;
-        let at = world.now + ms * 1000;
-        world.plan(at, What::Mend { edge: id });
-    }
-}
-
-/// The disk under a log is full for a while.
-fn fill(world: &mut World) {
-    let members: Vec<usize> = world.members().collect();
-    let no = members[world.prng.index(members.len())];
-    if let Some(disk) = &mut world.nodes[no].disk {
-        disk.full = true;
-        let at = world.now + world.prng.range(10_000, 800_000);
-        world.plan(at, What::Refill { no });
-    }
-}
-
-/// A member turns to another parent.
-fn turn(world: &mut World) {
-    world.counts.answered("members that turned");
-    let members: Vec<usize> = world.members().collect();
-    let no = members[world.prng.index(members.len())];
-    let to = world.prng.below(world.plan.sites.len() as u64 + 1) as usize;
-    world.nodes[no].parents = vec![to];
-    let edges = world.edges.iter();
-    let ids: Vec<EdgeId> = edges
-        .filter(|(_, edge)| edge.child == no)
-        .map(|(id, _)| *id)
-        .collect();
-    for id in ids {
-        close(world, id);
-    }
-    redial(world, no, to);
-}
-
-fn crash(world: &mut World) -> Checked {
-    let up: Vec<usize> = (0..world.nodes.len())
-        .filter(|no| world.nodes[*no].machine.is_some())
-        .collect();
-    if up.is_empty() {
-        return Ok(());
-    }
-    let no = up[world.prng.index(up.len())];
-    world.counts.answered(match world.nodes[no].kind {
-        NodeKind::Home => "homes that crashed",
-        NodeKind::Redirector => "sites that crashed",
-        NodeKind::Member => "members that crashed",
-    });
-    drive::kill(world, no);
-    let at = world.now + world.prng.range(30_000, 900_000);
-    world.plan(at, What::Restart { no });
-    Ok(())
 }

@@ -1,6 +1,21 @@
 //! What a seed draws of a village whose members write by logs.
 
-use thorp_model::Xoshiro256;
+use thorp_model::{HomeId, PageId, Place, SegmentId, Xoshiro256};
+
+/// The only home.
+pub(super) const HOME: HomeId = HomeId(1);
+
+/// The only segment.
+pub(super) const SEGMENT: SegmentId = SegmentId(1);
+
+/// The page of the shared objects.
+pub(super) const PAGE: PageId = PageId::new(1, 1);
+
+/// The same.
+pub(super) const PLACE: Place = Place {
+    home: HOME,
+    page: PAGE,
+};
 
 /// What a seed has drawn.
 #[derive(Clone, Debug)]

@@ -1,9 +1,9 @@
 //! A village whose members write by logs, in simulated time.
 
 use super::ledger::Ledger;
-use super::network::Edge;
+use super::link::Edge;
 use super::plan::Plan;
-use super::scribe::Scribe;
+use super::program::Scribe;
 use crate::counts::Counts;
 use crate::disk::Disk;
 use crate::node::Machine;
@@ -13,12 +13,9 @@ use crate::trace::Trace;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use thorp_model::{
-    EdgeId, HomeId, Mark, MemberId, Millis, NameId, NodeKind, Now, PageId, Peer, Principal,
-    ReceiptKey, RequestId, Xoshiro256,
+    EdgeId, Mark, MemberId, Millis, NameId, NodeKind, Now, PageId, Peer, Principal, ReceiptKey,
+    RequestId, Xoshiro256,
 };
-
-/// The only home.
-pub(super) const HOME: HomeId = HomeId(1);
 
 /// Something that is going to happen.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
