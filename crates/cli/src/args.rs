@@ -5,7 +5,7 @@ use crate::commands::plan;
 use crate::commands::{
     audit, bench, ca, check, completions, confirm, consistency, context, cp, dev, doctor, doubt,
     dump, get, group, home, ifc, inspect, invite, join, load, ls, mv, put, rights, rm, root,
-    salvage, shell, site, status, top, watch,
+    salvage, shell, site, status, top, updates, watch,
 };
 use crate::demo;
 use clap::{Parser, Subcommand};
@@ -62,6 +62,8 @@ pub(crate) enum Command {
     Get(get::Options),
     /// List and explain what a session may choose: how fresh it reads, and when its updates are seen
     Consistency(consistency::Options),
+    /// Show what a log keeps until its homes have it, and what they have refused
+    Updates(updates::Options),
     /// Copy an object, also to another home
     Cp(cp::Options),
     /// Move an object, also to another home

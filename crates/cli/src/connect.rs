@@ -4,7 +4,7 @@ use crate::commands::dev_village;
 use crate::failure::{Code, Failure};
 use crate::stream::LARGE_BYTES;
 use clap::Args;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -39,6 +39,19 @@ impl Via {
     /// Joins for a command that has one deadline for all: joining, reading, and the outcome of a commit.
     pub(crate) fn join(&self) -> Result<Member, Failure> {
         self.join_in(Session::new().deadline(Instant::now() + self.patience()))
+    }
+
+    /// Joins for one command, as a member with a log in this directory.
+    pub(crate) fn join_with_log(&self, log: Option<&Path>) -> Result<Member, Failure> {
+        let Some(log) = log else {
+            return self.join();
+        };
+        let session = Session::new().deadline(Instant::now() + self.patience());
+        let (found, timeout) = (self.find()?, self.patience());
+        let waiting = Waiting::tell(&found.via.join(" and "), timeout);
+        let member = Member::join(self.config(found, timeout, session).log(log))?;
+        drop(waiting);
+        Ok(member)
     }
 
     /// Joins for a command that goes on for as long as it has something to do, and waits so long for each answer.

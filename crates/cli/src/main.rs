@@ -106,6 +106,7 @@ fn run(command: Command, json: bool) -> Result<(), Failure> {
         Command::Cp(options) => commands::cp::run(&options),
         Command::Mv(options) => commands::mv::run(&options),
         Command::Consistency(options) => commands::consistency::run(&options),
+        Command::Updates(options) => commands::updates::run(&options),
         Command::Watch(options) => commands::watch::run(&options),
         Command::Top(options) => commands::top::run(&options),
         Command::Doctor(options) => commands::doctor::run(&options),

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use thorp_model::records::{self, HomeRecord, UpdateRecord};
-use thorp_model::{Batch, Engine, Lack, Mark, Op, Purpose, Reader, Scan, StorageError, Table};
+use thorp_model::{
+    Batch, Engine, Lack, Mark, Op, Purpose, Reader, Scan, StorageError, Table, Update,
+};
 
 /// The version of the records of a log.
 const LOG_FORMAT: u32 = 1;
@@ -167,6 +169,23 @@ impl UpdateLog {
         }
     }
 
+    /// Takes updates out that a home has refused, and that nobody sends again.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Storage`]: the disk fails.
+    pub fn drop_updates(&self, updates: &[Update]) -> Result<(), LogError> {
+        let delete = |update: &Update| {
+            records::delete(Table::Meta, records::update_key(update.home, update.id))
+        };
+        let batch = Batch {
+            mark: Mark(0),
+            purpose: Purpose::Removal,
+            ops: updates.iter().map(delete).collect(),
+        };
+        Ok(self.store.commit(&[batch])?)
+    }
+
     /// Makes batches durable, with one sync for all of them.
     ///
     /// # Errors
@@ -208,7 +227,7 @@ fn begin(store: &Store, name: &str) -> Result<(), LogError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thorp_model::{HomeId, LogId, MemberId, SegmentId, Update, UpdateId};
+    use thorp_model::{HomeId, LogId, MemberId, SegmentId, UpdateId};
 
     fn put(number: u64) -> Op {
         let update = Update {

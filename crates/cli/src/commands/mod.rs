@@ -44,6 +44,7 @@ mod source;
 pub(crate) mod status;
 mod toml;
 pub(crate) mod top;
+pub(crate) mod updates;
 pub(crate) mod watch;
 
 use crate::failure::Failure;

@@ -1,14 +1,14 @@
 //! `thorp put`: bytes become an object.
 
 use super::source::check_own;
-use super::{say, say_json};
+use super::{consistency, say, say_json};
 use crate::connect::Via;
 use crate::failure::{Code, Failure};
 use crate::names;
 use crate::stream::Input;
 use clap::Args;
 use std::path::PathBuf;
-use thorp_client::Member;
+use thorp_client::{Consistency, Member, SessionKind, Visit};
 
 /// What `thorp put` is told.
 #[derive(Args, Debug)]
@@ -25,6 +25,12 @@ pub(crate) struct Options {
     /// Store this text instead of a file
     #[arg(long, conflicts_with = "file")]
     text: Option<String>,
+    /// How an object that is there is replaced: a preset or options, as `thorp consistency` lists them
+    #[arg(long, value_name = "VALUE", value_parser = consistency::parse)]
+    consistency: Option<Consistency>,
+    /// Keep the update in this directory until its home has it, with failures=optimistic; made if it is not there
+    #[arg(long, value_name = "DIR", requires = "consistency")]
+    log: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -47,13 +53,58 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         return Err(Failure::new(what, todo).with(Code::Usage));
     }
     let bytes = input.bytes()?;
-    let member = options.via.join()?;
-    let put = put(&member, options, bytes, &mut input);
+    let visits = options.consistency;
+    let visits = visits.filter(|value| value.kind() == SessionKind::Visit);
+    if visits.is_none() && options.log.is_some() {
+        let what = "a transaction keeps nothing in a log".to_owned();
+        let todo = "leave --log out, or take --consistency eventual";
+        return Err(Failure::new(what, todo).with(Code::Usage));
+    }
+    let member = options.via.join_with_log(options.log.as_deref())?;
+    let put = match visits {
+        Some(consistency) => visit(&member, options, consistency, &mut input),
+        None => put(&member, options, bytes, &mut input),
+    };
     let name = put.map_err(|failure| input.failure().unwrap_or(failure))?;
     match options.json {
         true => say_json(&serde_json::json!({"object": name, "bytes": bytes})),
         false => say(&name),
     }
+}
+
+/// Replaces an object as a session does that has chosen its consistency.
+fn visit(
+    member: &Member,
+    options: &Options,
+    consistency: Consistency,
+    input: &mut Input,
+) -> Result<String, Failure> {
+    let (segment, _) = options.url.split_once('#').unwrap_or((&options.url, ""));
+    let segment = member.open(segment)?;
+    let reference = match &options.root {
+        Some(root) => Some(member.transact(|tx| tx.root(&segment, root))?),
+        None if options.url.contains('#') => Some(Some(member.parse(&options.url)?)),
+        None => None,
+    };
+    let Some(reference) = reference else {
+        let what = format!("{} names no object, and a visit makes none", options.url);
+        let todo = "name an object or a --root that is there, or leave --consistency out";
+        return Err(Failure::new(what, todo).with(Code::Usage));
+    };
+    let reference = reference.ok_or_else(|| {
+        let root = options.root.as_deref().unwrap_or_default();
+        let what = format!("{} has no root {root}", options.url);
+        let todo = "`thorp put URL --root NAME` without --consistency makes it";
+        Failure::new(what, todo).with(Code::NotThere)
+    })?;
+    let name = member.format(&reference)?;
+    let mut bytes = Vec::new();
+    std::io::Read::read_to_end(input, &mut bytes)
+        .map_err(|error| Failure::new(error.to_string(), ""))?;
+    let mut visit = Visit::open(member, consistency, &[&segment])?;
+    visit.write(&reference, bytes)?;
+    visit.close()?;
+    Ok(name)
 }
 
 /// The name of the object. It is asked for before the commit: what fails then has changed nothing.
@@ -100,4 +151,5 @@ travels again if others change the same root meanwhile.
 Examples:
   thorp put thorp://dev/notes --text hello
   echo hello | thorp put thorp://dev/notes --root greeting
-  thorp put thorp://dev/plans plan.pdf --json";
+  thorp put thorp://dev/plans plan.pdf --json
+  thorp put thorp://dev/notes --root greeting --text hi --consistency eventual --log notes-log";

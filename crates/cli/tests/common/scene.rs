@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use thorp_testing::{Intruder, Process, finish};
 
 /// What is done before the examples of a command, whose name begins so. `$STOPPED` is the directory of a stopped home.
-const BEFORE: [(&str, &str); 36] = [
+const BEFORE: [(&str, &str); 37] = [
     ("context add", ANNA),
     ("context rm", ANNA),
     (
@@ -63,6 +63,10 @@ const BEFORE: [(&str, &str); 36] = [
     ),
     ("watch", HELLO),
     ("put", "echo plan > plan.pdf"),
+    (
+        "updates",
+        "thorp put thorp://dev/notes --root greeting --text hello; thorp put thorp://dev/notes --root greeting --text hi --consistency eventual --log notes-log",
+    ),
     ("rights", "thorp put thorp://dev/plans --text plan"),
     (
         "rights revoke",

@@ -254,6 +254,9 @@ async fn leave(stopped: Stopped, shared: Arc<Shared>, patience: Duration) {
         let untold = handle.inspect(Member::untold).await.unwrap_or_default();
         let open = shared.requests.pending.open_commits();
         if untold + open == 0 || Instant::now() >= until {
+            shared.requests.sender.try_send(Request::Leave);
+            // It is done when the next question is answered.
+            let _ = handle.inspect(Member::untold).await;
             return;
         }
         tokio::time::sleep(LEAVING_LOOK).await;

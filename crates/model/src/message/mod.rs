@@ -24,8 +24,8 @@ pub use down::{
 };
 pub use joint::{Joint, JointAnswer, JointPart, JointQuestion, OtherHome};
 pub use up::{
-    Ack, Call, Decide, Denied, Evict, Fetch, Heads, Judge, Report, Reported, Save, Settled, Told,
-    Up, Watch,
+    Ack, Call, Decide, Denied, Evict, Fetch, GiveBack, Heads, Judge, Report, Reported, Save,
+    Settled, Told, Up, Watch,
 };
 
 use crate::limits::{HOME_NAME_BYTES_MAX, HOME_NAMES_MAX};

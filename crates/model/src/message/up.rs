@@ -43,6 +43,9 @@ pub enum Up {
     Update(Told),
     /// The answer to [`Down::Get`](crate::Down::Get): how far the logs below me are (rule C3).
     Heads(Heads),
+    /// I hold no lease there any more, and no update that its home has not executed (rule C4). Only a member says so: a site
+    /// answers for those below it.
+    GiveBack(GiveBack),
 }
 
 impl Up {
@@ -64,6 +67,7 @@ impl Up {
             Up::Save(save) => save.request.home(),
             Up::Update(told) => told.update.home,
             Up::Heads(heads) => heads.home,
+            Up::GiveBack(back) => back.home,
         }
     }
 
@@ -81,6 +85,7 @@ impl Up {
             | Up::Save(_)
             | Up::Update(_)
             | Up::Heads(_)
+            | Up::GiveBack(_)
             | Up::Commit(_)
             | Up::Decide(_)
             | Up::Settled(_)
@@ -144,6 +149,15 @@ pub struct Heads {
     pub pull: u64,
     /// The logs that have updates in the segments of the pull. At most [`crate::limits::PULL_HEADS_MAX`].
     pub heads: Vec<LogHead>,
+}
+
+/// A member gives leases back (rule C4).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct GiveBack {
+    /// The home of the segments.
+    pub home: HomeId,
+    /// The segments.
+    pub segments: Vec<SegmentId>,
 }
 
 /// A node below the child wanted to read a segment that it may not read (rule R8).

@@ -22,7 +22,7 @@ pub(crate) fn all() -> Vec<Sample> {
     let samples: Vec<Sample> = messages.map(|message| encoded(&message)).collect();
     assert_eq!(
         variants(&samples, "up"),
-        15,
+        16,
         "a kind of message has no sample"
     );
     assert_eq!(
@@ -72,6 +72,7 @@ fn up_name(up: &Up) -> &'static str {
         Up::Save(_) => "save",
         Up::Update(_) => "update",
         Up::Heads(_) => "heads",
+        Up::GiveBack(_) => "give back",
     }
 }
 
@@ -135,6 +136,10 @@ fn ups() -> Vec<Up> {
             confirmed: 299,
         }),
         Up::Update(told()),
+        Up::GiveBack(message::GiveBack {
+            home: HOME,
+            segments: vec![SEGMENT],
+        }),
         Up::Heads(message::Heads {
             home: HOME,
             pull: 300,

@@ -46,6 +46,13 @@ impl Leases {
         self.0.keys().filter(holds).copied().collect()
     }
 
+    /// A child gives leases back.
+    pub(crate) fn end(&mut self, child: MemberId, segments: &[SegmentId]) {
+        if let Some(held) = self.0.get_mut(&child) {
+            held.retain(|segment, _| !segments.contains(segment));
+        }
+    }
+
     /// A planted bug: they end with the edge of their holder.
     pub(crate) fn forget(&mut self, child: MemberId) {
         self.0.remove(&child);
@@ -78,6 +85,9 @@ mod tests {
         assert_eq!(leases.until(child, &one, Millis(99)), Some(Millis(100)));
         assert_eq!(leases.holders(&two, Millis(0)), []);
         assert_eq!(leases.holders(&one, Millis(100)), []);
+        let two_held = leases.grant(child, &two, Millis(200));
+        leases.end(child, &two);
+        assert!(two_held && leases.until(child, &two, Millis(0)).is_none());
         leases.sweep(Millis(100));
         assert_eq!(leases.len(), 0);
         let many: Vec<_> = (0..=LEASES_PER_CHILD_MAX as u32).map(SegmentId).collect();

@@ -597,6 +597,7 @@ impl Home {
                 self.commit(now, (edge, who), saved, outbox);
             }
             Up::Heads(heads) => self.writing(None).heads(edge, heads),
+            Up::GiveBack(back) => self.writing(None).give_back(edge, &back),
             Up::Decide(decide) => self.decide(now, edge, &decide, outbox),
             Up::Settled(settled) => self.decisions().settled(settled.commit, outbox),
             Up::Call(call) => self.called(now, (edge, who), call, outbox),

@@ -247,6 +247,14 @@ impl Writing<'_> {
         }
     }
 
+    /// A member gives leases back. A site holds them for all below it.
+    pub(super) fn give_back(&mut self, edge: EdgeId, back: &message::GiveBack) {
+        let child = self.children.get(edge).map(|child| child.node);
+        if let Some(child) = child.filter(|_| self.children.is_member(edge)) {
+            self.writers.leases.end(child, &back.segments);
+        }
+    }
+
     /// A child has come: what it was asked by an edge that is gone, it is asked again.
     pub(super) fn came(&mut self, child: MemberId, outbox: &mut Outbox) {
         let questions = self.writers.pulls.came(child);

@@ -110,6 +110,8 @@ pub enum Request {
     },
     /// List the updates in the log. Response: [`Response::Updates`].
     ListUpdates,
+    /// The program leaves: leases under which nothing is kept are given back (rule C4). No response.
+    Leave,
     /// The program no longer wants the response to this request. A commit goes on.
     Forget(RequestId),
 }

@@ -323,6 +323,7 @@ impl Member {
                 let wanted = (home, segment, on);
                 self.updating().want(request_id, wanted, outbox);
             }
+            Request::Leave => self.updating().leave(outbox),
             Request::ListUpdates => {
                 let list = Response::Updates(self.updates.list());
                 outbox.act(MemberAction::Respond(request_id, list));

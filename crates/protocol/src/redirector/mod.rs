@@ -304,6 +304,9 @@ impl Redirector {
                     cut_off(edge, why, outbox);
                 }
             }
+            (Up::GiveBack(back), Some(proxy)) => {
+                proxy.writing().give_back(now, child, &back, outbox);
+            }
             (Up::Heads(heads), Some(proxy)) => {
                 proxy.writing().heads(now, child.node, heads, outbox);
             }

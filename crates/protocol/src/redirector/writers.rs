@@ -236,6 +236,20 @@ impl Writing<'_> {
         self.finish(now, outbox);
     }
 
+    /// A member gives leases back.
+    pub(super) fn give_back(
+        &mut self,
+        now: Millis,
+        peer: &Peer,
+        back: &message::GiveBack,
+        outbox: &mut Outbox,
+    ) {
+        if peer.kind == NodeKind::Member {
+            self.writers.leases.end(peer.node, &back.segments);
+        }
+        self.finish(now, outbox);
+    }
+
     /// The stream of a child begins: what it has not answered it is asked again.
     pub(super) fn came(&mut self, child: MemberId, outbox: &mut Outbox) {
         let questions = self.writers.pulls.came(child);

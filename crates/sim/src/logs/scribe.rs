@@ -72,6 +72,7 @@ pub(super) fn step(world: &mut World, no: usize) -> Checked {
             )
         }
         55..60 if !is_healed => MemberCommand::Evict(vec![PLACE]),
+        60..62 => scribe.request(Wait::Other, Request::Leave),
         _ => return Ok(()),
     };
     drive::of_member(world, no, command)

@@ -123,6 +123,11 @@ impl Pen<'_> {
                 format!("save {update}, {}", self.commit(&save.request))
             }
             Up::Update(told) => self.told(told),
+            Up::GiveBack(back) => {
+                let segments = back.segments.iter().map(|segment| names::segment(*segment));
+                let segments: Vec<String> = segments.collect();
+                format!("give back {}", segments.join(" "))
+            }
             Up::Heads(heads) => {
                 let heads: Vec<String> = heads.heads.iter().map(|head| self.head(head)).collect();
                 format!("logs [{}]", heads.join(", "))

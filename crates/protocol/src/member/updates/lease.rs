@@ -65,6 +65,13 @@ impl Lease {
         self.due = now.plus(u64::from(BUSY_RETRY_MS) * wait);
     }
 
+    /// The member gives it back, and holds no update that the home has not executed. False: it has none.
+    pub(super) fn give_back(&mut self, now: Millis) -> bool {
+        let is_held = self.is_held(now) || self.is_asked;
+        *self = Lease::default();
+        is_held
+    }
+
     /// The request is lost with its stream. What was granted lasts.
     pub(super) fn stream_ended(&mut self) {
         self.is_asked = false;

@@ -62,6 +62,11 @@ impl Log {
         self.is_there
     }
 
+    /// Whether nothing is on its way into it.
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.gathered.is_empty() && self.writing.is_none()
+    }
+
     /// Updates in it, and on their way into it.
     pub(super) fn len(&self) -> usize {
         self.count

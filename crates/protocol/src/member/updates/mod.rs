@@ -42,6 +42,8 @@ struct InSegment {
     waiting: Vec<RequestId>,
     /// When the program last wrote here.
     written: Option<Millis>,
+    /// Nothing was written here for so long that the member needs no lease any more.
+    is_idle: bool,
     /// When the member last told its updates again.
     told: Option<Millis>,
     /// Whether it is to do so again.

@@ -5,7 +5,7 @@ use crate::member::caller::Caller;
 use crate::member::calls::{Called, Purpose};
 use crate::member::commits::Commits;
 use crate::member::updates::log::Gathered;
-use crate::member::updates::{Unanswered, Updates};
+use crate::member::updates::{InSegment, Unanswered, Updates};
 use crate::member::{MemberAction, NotKept, Outbox, Response};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -206,7 +206,8 @@ impl Updating<'_> {
         for here in self.updates.of.values_mut() {
             let waiting = here.waiting.len();
             here.waiting.retain(|waits| *waits != request_id);
-            here.wanted -= waiting - here.waiting.len();
+            let forgotten = waiting - here.waiting.len();
+            here.wanted = here.wanted.saturating_sub(forgotten);
         }
     }
 
@@ -727,9 +728,7 @@ impl Updating<'_> {
                     here.lease.granted(sent, lease_ms, now);
                     // Who has written nothing for so long, and has nothing to save, needs none any more.
                     let is_idle = here.written.is_some_and(|at| now.since(at) > lease_ms);
-                    if is_idle && here.custody.is_settled() {
-                        here.written = None;
-                    }
+                    here.is_idle = is_idle && here.custody.is_settled();
                 }
                 Err(CallError::Busy | CallError::NotDelegated(_)) => {
                     here.lease.refused(now, false);
@@ -738,7 +737,44 @@ impl Updating<'_> {
             }
         }
         self.answer(outbox);
+        self.give_back(home, |here| here.is_idle, outbox);
         self.lease(home, outbox);
+    }
+
+    /// Gives back the leases of segments in which nothing is kept any more, where that is wanted: nobody has to ask this member
+    /// any more.
+    fn give_back(
+        &mut self,
+        home: HomeId,
+        wanted: impl Fn(&InSegment) -> bool,
+        outbox: &mut Outbox,
+    ) {
+        let (now, log) = (self.now(), &self.updates.log);
+        let Some(edge) = self.caller.homes.edge(home).filter(|_| log.is_at_rest()) else {
+            return;
+        };
+        let mut segments = Vec::new();
+        for ((of, segment), here) in &mut self.updates.of {
+            let is_wanted = *of == home && here.custody.is_settled() && wanted(here);
+            if is_wanted && here.lease.give_back(now) {
+                here.written = None;
+                segments.push(*segment);
+            }
+        }
+        if !segments.is_empty() {
+            outbox.up(edge, Up::GiveBack(message::GiveBack { home, segments }));
+        }
+    }
+
+    /// The program leaves.
+    pub(in crate::member) fn leave(&mut self, outbox: &mut Outbox) {
+        let mut homes: Vec<HomeId> = self.updates.of.keys().map(|(home, _)| *home).collect();
+        homes.dedup();
+        for home in homes {
+            // What is answered now comes too late.
+            self.updates.leasing.remove(&home);
+            self.give_back(home, |_| true, outbox);
+        }
     }
 
     // --- Time ---
