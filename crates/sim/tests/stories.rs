@@ -240,6 +240,18 @@ const CAUGHT: &[(Bug, &str)] = &[
     (Bug::SessionPromiseAssumed, "trap-15-slow-clock"),
     (Bug::SessionStampOmitted, "trap-10-reader-above-the-ceiling"),
     (Bug::SessionFitAssumed, "strict-reader-of-two-homes"),
+    (Bug::SavedNotTold, "trap-c03-saved-and-fetched"),
+    (Bug::UpdateTakenTwice, "trap-c04-sent-twice"),
+    (Bug::UpdateNumbersSkipped, "trap-c07-number-skipped"),
+    (Bug::LeaseEndsWithEdge, "trap-c09-edge-of-a-writer"),
+    (Bug::LeasesForgotten, "trap-c10-restarted-home"),
+    (Bug::WritersNotAsked, "trap-c12-writer-not-asked"),
+    (Bug::HeadsNotAwaited, "what-a-log-has-named-is-awaited"),
+    (Bug::LeaseFromAnswer, "trap-c26-slow-grant"),
+    (Bug::UpdateRefusalForgotten, "trap-c34-refusal-lost"),
+    (Bug::UpdatesNotSentAgain, "updates-are-sent-again"),
+    (Bug::FollowNotAwaited, "trap-c36-told-ahead"),
+    (Bug::LateUpdateShown, "late-update-is-not-shown"),
 ];
 
 /// Readers here and a writer elsewhere: each reader reads after each change. What crosses the wide area falls to one request for

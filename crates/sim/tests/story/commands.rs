@@ -7,6 +7,8 @@
 //! m0 patches P.x+4=bb   m0 commits          m0 commits strictly m0 commits early    m0 gives up
 //! m0/b reads P.x        (another transaction of the same member; m0/B is of another session, too)
 //! m0/b commits once answered    (it waits for what it has read, and commits when it hears of that)
+//! m0 updates P.x append=b    m0 updates P.x append=b within 500ms    (it waits so long for a lease)
+//! m0 follows s          m0 follows s no more    m0 pulls s within 500ms
 //! m0/b only reads       (so it says, until it writes: it goes on as of before what changes)
 //! m0 fetches P          m0 prefetches P (and does not wait)
 //! m0 evicts P           m0 watches s         m0 watches s2..s9
@@ -47,7 +49,7 @@
 use super::node::{Given, HOME};
 use super::program::{How, Waiting};
 use super::village::Village;
-use super::{forging, founding, names, query, rights};
+use super::{forging, founding, names, query, rights, updates};
 use std::collections::BTreeMap;
 use thorp_model::limits::{EXTENT_PAGES, OVERFLOW_CHUNK_BYTES, STAGE_PAGES_MAX};
 use thorp_model::{
@@ -453,6 +455,11 @@ impl Teller {
                 segment: names::segment_id(what).expect("a segment"),
                 pages: EXTENT_PAGES,
             },
+            "updates" | "follows" | "pulls" => {
+                let homes = self.village.node(name).homes.clone();
+                let request = updates::request(&homes, verb, what);
+                return self.village.ask(name, Waiting::Call(None), request);
+            }
             "stages" => return self.stage(name, what),
             "asks" if what == "for the history" => CallRequest::History,
             "asks" if what.starts_with('H') => return self.asks_joint(name, what),

@@ -11,6 +11,7 @@ mod program;
 mod query;
 mod rights;
 mod text;
+mod updates;
 mod village;
 
 use commands::Teller;

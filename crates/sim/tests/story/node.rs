@@ -3,6 +3,7 @@
 use super::disk::Disk;
 use super::names::{self, Homes};
 use super::program::Program;
+use super::updates;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use thorp_model::{
@@ -188,6 +189,7 @@ impl Node {
                 self.limit("upward", |n| config.upward_bytes_max = n as usize);
                 self.limit("report", |n| config.report_pages_max = n as usize);
                 self.limit("beside", |n| config.images_beside = n > 0);
+                self.limit("log", |_| config.log = Some(updates::in_log(&self.disk)));
                 config.alive = self.alive();
                 config.signer = Authority::default().signer(
                     &self.name,
@@ -245,6 +247,7 @@ impl Node {
         config.per_child = self.per_child();
         config.alive = self.alive();
         self.limit("trim", |n| config.log_trim_max = n);
+        self.limit("lease", |n| config.lease_ms = n as u32);
         self.limit("removed", |n| config.pages_removed_max = n as u32);
         config
     }

@@ -28,6 +28,8 @@ pub(crate) struct Program {
     pub(crate) staged: BTreeMap<u64, Overflow>,
     /// The last answer to a call.
     pub(crate) called: String,
+    /// The updates that its member has put on the list of rejected ones.
+    pub(crate) rejected: Vec<String>,
     watermarks: BTreeMap<HomeId, Stamp>,
     /// Commits that are shown and not answered (rule 14).
     ahead_of: BTreeSet<CommitId>,
@@ -121,6 +123,7 @@ impl Program {
             commits: Vec::new(),
             staged: BTreeMap::new(),
             called: String::new(),
+            rejected: Vec::new(),
             went_back: 0,
             begun: BTreeSet::new(),
             lost: Vec::new(),

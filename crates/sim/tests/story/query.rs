@@ -15,6 +15,8 @@
 //! m0 commit 1       how its first commit ended; without a number the last
 //! m0 stamp 1        that commit's stamp
 //! m0 called         the last answer to a call
+//! m0 rejected       the updates of its log that were refused for good
+//! m0 shows P.x      an object as committed, with the updates over it that the member shows
 //! H lists R for P   whether a parent has a child entered for a page: yes or no
 //! H size changes    the size of a table
 //! H log             records of the commit log on its disk
@@ -31,7 +33,7 @@
 use super::node::HOME;
 use super::program::Program;
 use super::village::Village;
-use super::{effects, names, text};
+use super::{effects, names, text, updates};
 use std::collections::BTreeMap;
 use thorp_model::{Down, Epoch, HomeId, Image, Message, Now, PageId, message};
 
@@ -81,6 +83,8 @@ fn of_program(village: &Village, who: &str, what: &[&str]) -> String {
         ["saw"] => program.saw(transaction),
         ["transaction"] => program.state(transaction),
         ["called"] => program.called.clone(),
+        ["rejected"] => program.rejected.join(", "),
+        ["shows", object] => updates::seen(program, object),
         ["commit"] => commit(program, program.commits.len()),
         ["commit", number] => commit(program, number.parse().expect("a number")),
         ["stamp", number] => {

@@ -4,7 +4,7 @@
 use super::node::{Given, Machine, Node, Wanted};
 use super::program::{Did, How, Waiting};
 use super::text::{self, Pen, People};
-use super::{effects, forging, names, rights};
+use super::{effects, forging, names, rights, updates};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write;
 use thorp_model::snapshot::Lagging;
@@ -557,13 +557,14 @@ impl Village {
     fn act_of_member(&mut self, name: &str, action: MemberAction) {
         match action {
             MemberAction::Publish(publish) => {
+                let updates = updates::shown(&Pen(&self.people), &publish);
                 let program = self.node(name).program.as_mut();
                 let said = program.map_or_else(String::new, |program| program.publish(&publish));
                 let of = match names::of_home(publish.home) {
                     of if of.is_empty() => of,
                     of => format!(" of {}", of.trim_end()),
                 };
-                self.say(&format!("        {name} shows{of}: {said}"));
+                self.say(&format!("        {name} shows{of}: {said}{updates}"));
             }
             MemberAction::Respond(ticket, answer) => {
                 let program = self.node(name).program.as_mut();
@@ -583,7 +584,10 @@ impl Village {
                     "        {name} writes batch {} of its log: {what}",
                     mark.0
                 ));
-                // Its disk is quick: the story says what it does to slow logs.
+                // The disk of a member is quick.
+                let disk = &mut self.node(name).disk;
+                disk.append(batch);
+                disk.sync(usize::MAX);
                 let header = format!("{name} has that on its disk");
                 let kept = Given::Member(MemberCommand::Kept(mark));
                 self.later(name, header, kept);
@@ -593,6 +597,9 @@ impl Village {
                 self.say(&format!(
                     "        {name} is told that {update} is rejected: {refusal}"
                 ));
+                if let Some(program) = self.node(name).program.as_mut() {
+                    program.rejected.push(update);
+                }
             }
             MemberAction::WentBack(home) => {
                 let home = names::of_home(home);
@@ -703,7 +710,8 @@ impl Village {
                 }
             }
             (_, answer) => {
-                let said = format!("{answer:?}");
+                let said = updates::response(&Pen(&self.people), &answer);
+                let said = said.unwrap_or_else(|| format!("{answer:?}"));
                 self.say(&format!("        {name} hears: {said}"));
                 if let Some(program) = self.node(name).program.as_mut() {
                     program.called = said;
