@@ -61,6 +61,23 @@ fn updates_hold() {
 }
 
 #[test]
+fn write_lease_holds() {
+    let runs = [
+        write_lease(),
+        site_cut_off(),
+        site_restarts(),
+        home_restarts(),
+        two_sessions(),
+    ];
+    holds("WriteLease", &runs, &["CallLost", "Renew"]);
+}
+
+#[test]
+fn write_lease_holds_with_a_clock_that_lags() {
+    whole(&lagging(two_parents()));
+}
+
+#[test]
 fn a_weaker_commit_breaks() {
     let off = |guard| commit().with(guard, "FALSE");
     breaks(&[
@@ -267,11 +284,75 @@ fn a_weaker_update_breaks() {
 }
 
 #[test]
+fn a_weaker_write_lease_breaks() {
+    let off = |guard| two_parents().with(guard, "FALSE");
+    let one_site = |guard| {
+        let run = write_lease().with("Sites", "{1}");
+        run.with(guard, "FALSE")
+    };
+    let no_margin = two_parents().with("Skew", "1");
+    let restarts = |lengths, guard| off(guard).with("Lengths", lengths);
+    let sessions = two_sessions().with("JoinsUnsent", "FALSE");
+    let stands = two_parents().with("SiteCounts", "\"first\"");
+    let renamed = one_site("NewNode").with("Restarts", "{1}");
+    breaks(&[
+        // The home forgets a writer, and answers.
+        (restarts("<<2, 2>>", "LogsFirst"), "Seen"),
+        (restarts("<<2, 2>>", "LogsFirst"), "Known"),
+        (restarts("<<2, 2>>", "WaitsAfter"), "Seen"),
+        (restarts("<<2, 2>>", "WaitsAfter"), "Known"),
+        // It waits for the shorter of two lengths: the configured one, or the first.
+        (restarts("<<2, 1>>", "WaitsLogged"), "Seen"),
+        (restarts("<<1, 2, 1>>", "LogsLonger"), "Seen"),
+        // A site renews for longer than the home knows of.
+        (off("ThroughHome"), "Seen"),
+        (off("ThroughHome"), "Known"),
+        // The writer believes for longer than its parents.
+        (off("CountsSending"), "Seen"),
+        (off("CountsSending"), "Known"),
+        (off("CountsOwnCall"), "Seen"),
+        (off("CountsOwnCall"), "Known"),
+        (no_margin.clone(), "Seen"),
+        (no_margin, "Known"),
+        // A site's record does not grow with a refresh.
+        (stands.clone(), "Seen"),
+        (stands, "Known"),
+        // A record ends with the edge: of the writer, or of its site.
+        (off("EndOfEdge"), "Seen"),
+        (off("EndOfEdge"), "Known"),
+        (one_site("EndOfEdge").with("Breaks", "{1}"), "Seen"),
+        // A restarted site has no record, and is taken for the one that had it.
+        (renamed.clone(), "Seen"),
+        (renamed, "Known"),
+        // A site leaves out a writer that it cannot ask.
+        (off("AsksAbsent"), "Seen"),
+        // A Get overtakes the grant that it has to follow.
+        (off("InOrder"), "Seen"),
+        // An answer from before the writer came to this site.
+        (off("MatchesGet"), "Seen"),
+        // The number has come, and the update has not.
+        (off("WaitsNumbers"), "Seen"),
+        // A session joins a pull that the writer has answered.
+        (sessions, "Seen"),
+    ]);
+}
+
+#[test]
 fn steps_to_those_who_exchanged_come_without_a_name() {
     kept(
         &by_exchange().only("NeverTwice"),
         "steps-to-those-who-exchanged",
     );
+}
+
+#[test]
+fn a_pull_that_asks_once_misses_a_writer_that_turns() {
+    kept(&asks_once().only("Seen"), "pull-asks-once");
+}
+
+#[test]
+fn a_site_may_count_from_the_home_s_answer() {
+    whole(&two_parents().with("SiteCounts", "\"answering\""));
 }
 
 #[test]
@@ -335,6 +416,11 @@ fn larger_villages_hold() {
         updates()
             .with("Turners", "{1, 2}")
             .with("Kinds", "{\"edge\", \"member\", \"site\", \"home\"}"),
+        lagging(write_lease()),
+        write_lease().with("Updates", "2").with("Breaks", "{1}"),
+        two_parents().with("Sessions", "{1, 2}"),
+        home_restarts().with("Restarts", "{1}"),
+        two_parents().with("Lengths", "<<2, 3, 2>>"),
     ];
     for run in runs {
         whole(&run);
@@ -447,6 +533,47 @@ fn turned() -> Run {
     let run = revocation().with("Crashes", "TRUE");
     let run = run.with("Members", "{1, 2}").with("Losers", "{1, 2}");
     run.with("Fetches", "<<0, 1>>")
+}
+
+/// A writer that turns between two sites; all clocks go alike, and a lease needs no margin.
+fn write_lease() -> Run {
+    Run::of("WriteLease")
+}
+
+/// A writer that turns between a site and the home.
+fn two_parents() -> Run {
+    let run = write_lease().with("Sites", "{1}");
+    run.with("Direct", "TRUE")
+}
+
+/// The writer's clock lags by what the margin allows.
+fn lagging(run: Run) -> Run {
+    let run = run.with("Lengths", "<<3>>").with("Skew", "1");
+    run.with("Margin", "1")
+}
+
+/// The site loses its edge.
+fn site_cut_off() -> Run {
+    two_parents().with("Breaks", "{1}")
+}
+
+fn site_restarts() -> Run {
+    two_parents().with("Restarts", "{1}")
+}
+
+fn home_restarts() -> Run {
+    two_parents().with("Lengths", "<<2, 2>>")
+}
+
+/// Two sessions of the reader, and a writer that stays.
+fn two_sessions() -> Run {
+    let run = write_lease().with("Sites", "{1}");
+    lagging(run.with("Sessions", "{1, 2}"))
+}
+
+/// The obvious protocol: a pull asks those that have a record when it arrives.
+fn asks_once() -> Run {
+    write_lease().with("AsksAnew", "FALSE")
 }
 
 /// The obvious protocol: a right is checked when somebody asks for a page.

@@ -128,7 +128,7 @@ pub struct Saved {
 pub struct Get {
     /// The home that pulls.
     pub home: HomeId,
-    /// The pull, as the parent counts them.
+    /// The question, as the parent counts them. A pull may ask several times.
     pub pull: u64,
     /// The segments. At most [`crate::limits::PULL_SEGMENTS_MAX`].
     pub segments: Vec<SegmentId>,

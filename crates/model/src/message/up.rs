@@ -145,7 +145,7 @@ pub struct Told {
 pub struct Heads {
     /// The home that pulls.
     pub home: HomeId,
-    /// The pull, as the parent counts them.
+    /// The question, as the parent counts them.
     pub pull: u64,
     /// The logs that have updates in the segments of the pull. At most [`crate::limits::PULL_HEADS_MAX`].
     pub heads: Vec<LogHead>,

@@ -15,16 +15,27 @@ pub(crate) struct Pull<O> {
     due: Option<Millis>,
     /// Until then it is not known who may hold a lease.
     quiet_until: Millis,
-    /// The children that may have written, and the logs that they have named.
-    asked: BTreeMap<MemberId, Option<Vec<LogHead>>>,
+    /// The children that may have written.
+    asked: BTreeMap<MemberId, Asked>,
+}
+
+/// A child that was asked.
+#[derive(Debug)]
+struct Asked {
+    /// The last question. An answer to an earlier one may be from before a writer came.
+    question: u64,
+    /// The logs that the child has named in answer to that.
+    named: Option<Vec<LogHead>>,
 }
 
 /// The pulls of one home that a parent has under way.
 ///
-/// Invariant: a pull is open until each child that held a lease has answered and what it named is saved, or its lease has ended.
+/// Invariant: a pull is open until each child that held a lease, or was granted one since, has answered and what it named is saved,
+/// or its lease has ended. No two questions have one number.
 #[derive(Debug)]
 pub(crate) struct Pulls<O> {
     last: u64,
+    last_question: u64,
     open: BTreeMap<u64, Pull<O>>,
 }
 
@@ -32,6 +43,7 @@ impl<O> Default for Pulls<O> {
     fn default() -> Self {
         Pulls {
             last: 0,
+            last_question: 0,
             open: BTreeMap::new(),
         }
     }
@@ -41,17 +53,31 @@ impl<O> Default for Pulls<O> {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Question {
     pub(crate) child: MemberId,
-    pub(crate) pull: u64,
+    pub(crate) number: u64,
     pub(crate) segments: Vec<SegmentId>,
 }
 
 impl<O> Pull<O> {
     /// All logs that the children have named.
     pub(crate) fn heads(&self) -> BTreeSet<LogHead> {
-        self.asked.values().flatten().flatten().copied().collect()
+        let named = self.asked.values().filter_map(|asked| asked.named.as_ref());
+        named.flatten().copied().collect()
     }
 
-    /// A child that is awaited, and the end of its lease.
+    /// Asks a child, or asks it anew.
+    fn ask(&mut self, child: MemberId, last_question: &mut u64) -> Question {
+        *last_question += 1;
+        let question = *last_question;
+        let named = None;
+        self.asked.insert(child, Asked { question, named });
+        Question {
+            child,
+            number: question,
+            segments: self.segments.clone(),
+        }
+    }
+
+    /// A child that is awaited.
     pub(crate) fn awaits(&self) -> Option<MemberId> {
         self.asked.keys().next().copied()
     }
@@ -73,67 +99,47 @@ impl<O> Pulls<O> {
         leases: &Leases,
     ) -> Vec<Question> {
         self.last += 1;
-        let pull = self.last;
-        let holders = leases.holders(&segments, now);
-        let question = |child: &MemberId| Question {
-            child: *child,
-            pull,
-            segments: segments.clone(),
-        };
-        let questions = holders.iter().map(question).collect();
-        let asked = holders.into_iter().map(|child| (child, None)).collect();
-        let begun = Pull {
+        let mut begun = Pull {
             origin,
-            segments,
             begun: now,
             due,
             quiet_until,
-            asked,
+            asked: BTreeMap::new(),
+            segments,
         };
-        self.open.insert(pull, begun);
+        let holders = leases.holders(&begun.segments, now).into_iter();
+        let questions = holders.map(|child| begun.ask(child, &mut self.last_question));
+        let questions = questions.collect();
+        self.open.insert(self.last, begun);
         questions
     }
 
-    /// A child holds leases from now on. It may have held them before a restart of this node, so pulls that wait for that
-    /// time ask it, too.
-    pub(crate) fn granted(
-        &mut self,
-        now: Millis,
-        child: MemberId,
-        segments: &[SegmentId],
-    ) -> Vec<Question> {
-        let mut questions = Vec::new();
-        for (pull, open) in &mut self.open {
-            let concerns = open.segments.iter().any(|of| segments.contains(of));
-            if concerns && open.quiet_until > now && !open.asked.contains_key(&child) {
-                open.asked.insert(child, None);
-                questions.push(Question {
-                    child,
-                    pull: *pull,
-                    segments: open.segments.clone(),
-                });
-            }
-        }
-        questions
+    /// A child holds leases from now on, or for longer. A writer that has turned may hold one by this way, and may have held one
+    /// before a restart of this node: open pulls ask the child anew, behind the grant.
+    pub(crate) fn granted(&mut self, child: MemberId, segments: &[SegmentId]) -> Vec<Question> {
+        let open = self.open.values_mut();
+        let concerned = open.filter(|pull| pull.segments.iter().any(|of| segments.contains(of)));
+        let questions = concerned.map(|pull| pull.ask(child, &mut self.last_question));
+        questions.collect()
     }
 
     /// A child has come by a new edge: what it has not answered is asked again.
-    pub(crate) fn came(&self, child: MemberId) -> Vec<Question> {
-        let open = self.open.iter();
-        let waits = open.filter(|(_, pull)| pull.asked.get(&child) == Some(&None));
-        let question = |(pull, open): (&u64, &Pull<O>)| Question {
-            child,
-            pull: *pull,
-            segments: open.segments.clone(),
+    pub(crate) fn came(&mut self, child: MemberId) -> Vec<Question> {
+        let waits = |pull: &&mut Pull<O>| {
+            let asked = pull.asked.get(&child);
+            asked.is_some_and(|asked| asked.named.is_none())
         };
-        waits.map(question).collect()
+        let open = self.open.values_mut().filter(waits);
+        let questions = open.map(|pull| pull.ask(child, &mut self.last_question));
+        questions.collect()
     }
 
-    /// A child has named the logs below it.
-    pub(crate) fn answered(&mut self, child: MemberId, pull: u64, heads: Vec<LogHead>) {
-        let open = self.open.get_mut(&pull);
-        if let Some(asked) = open.and_then(|open| open.asked.get_mut(&child)) {
-            asked.get_or_insert(heads);
+    /// A child has named the logs below it. Only its answer to the last question counts.
+    pub(crate) fn answered(&mut self, child: MemberId, question: u64, heads: Vec<LogHead>) {
+        let open = self.open.values_mut();
+        let mut asked = open.filter_map(|pull| pull.asked.get_mut(&child));
+        if let Some(asked) = asked.find(|asked| asked.question == question) {
+            asked.named.get_or_insert(heads);
         }
     }
 
@@ -151,11 +157,11 @@ impl<O> Pulls<O> {
                 open.quiet_until = Millis(0);
             }
             let segments = &open.segments;
-            open.asked.retain(|child, named| {
+            open.asked.retain(|child, asked| {
                 let holds = leases.until(*child, segments, now).is_some();
                 ended += usize::from(!holds);
                 let is_open = |heads: &Vec<LogHead>| heads.iter().any(|head| !is_saved(head));
-                holds && named.as_ref().is_none_or(is_open)
+                holds && asked.named.as_ref().is_none_or(is_open)
             });
         }
         let is_done = |pull: &mut Pull<O>| pull.asked.is_empty() && pull.quiet_until <= now;
@@ -167,11 +173,11 @@ impl<O> Pulls<O> {
     pub(crate) fn take_named(&mut self, now: Millis, leases: &Leases) -> Vec<Pull<O>> {
         for open in self.open.values_mut() {
             let segments = &open.segments;
-            open.asked.retain(|child, named| {
-                named.is_some() || leases.until(*child, segments, now).is_some()
+            open.asked.retain(|child, asked| {
+                asked.named.is_some() || leases.until(*child, segments, now).is_some()
             });
         }
-        let is_named = |pull: &mut Pull<O>| pull.asked.values().all(Option::is_some);
+        let is_named = |pull: &mut Pull<O>| pull.asked.values().all(|asked| asked.named.is_some());
         let done = self.open.extract_if(.., |_, pull| is_named(pull));
         done.map(|(_, pull)| pull).collect()
     }
@@ -249,9 +255,12 @@ mod tests {
         let asked = pulls.begin(Millis(0), 1, vec![ONE], (None, Millis(0)), &leases);
         assert_eq!(asked.len(), 1);
         assert_eq!(done(&mut pulls, 1, &leases, 0), 0);
-        assert_eq!(pulls.came(CHILD), asked, "by a new edge it is asked again");
-        pulls.answered(OTHER, asked[0].pull, vec![]);
-        pulls.answered(CHILD, asked[0].pull, vec![head(3)]);
+        let again = pulls.came(CHILD);
+        assert_eq!(again.len(), 1, "by a new edge it is asked again");
+        pulls.answered(CHILD, asked[0].number, vec![]);
+        assert_eq!(done(&mut pulls, 1, &leases, 9), 0, "that answer is old");
+        pulls.answered(OTHER, again[0].number, vec![]);
+        pulls.answered(CHILD, again[0].number, vec![head(3)]);
         assert_eq!(pulls.came(CHILD), []);
         assert_eq!(done(&mut pulls, 2, &leases, 2), 0);
         assert_eq!(pulls.owes_since(CHILD), Some(Millis(0)));
@@ -284,7 +293,7 @@ mod tests {
         );
         assert_eq!(done(&mut pulls, 10, &leases, 0), 0);
         leases.grant(CHILD, &[ONE], Millis(100));
-        assert_eq!(pulls.granted(Millis(10), CHILD, &[ONE]).len(), 1);
+        assert_eq!(pulls.granted(CHILD, &[ONE]).len(), 1);
         assert_eq!(done(&mut pulls, 60, &leases, 0), 0);
         assert_eq!(pulls.take_due(Millis(60)).len(), 1);
     }

@@ -75,7 +75,7 @@ impl Admission {
             OnDurable::Answer(_, call, _) | OnDurable::Watermark(_, call) => {
                 Some((&mut self.calls, call.member.name()))
             }
-            OnDurable::NoPage(..) | OnDurable::Nothing => None,
+            OnDurable::NoPage(..) | OnDurable::Ask(..) | OnDurable::Nothing => None,
         }
     }
 
@@ -127,6 +127,6 @@ fn count_of<'a>(under_way: &'a mut UnderWay, then: &OnDurable) -> Option<&'a mut
         | OnDurable::Reject(..)
         | OnDurable::Vote(..) => Some(&mut under_way.commits),
         OnDurable::Answer(..) | OnDurable::Watermark(..) => Some(&mut under_way.calls),
-        OnDurable::NoPage(..) | OnDurable::Nothing => None,
+        OnDurable::NoPage(..) | OnDurable::Ask(..) | OnDurable::Nothing => None,
     }
 }

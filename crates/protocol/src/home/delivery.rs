@@ -53,6 +53,7 @@ impl Delivery<'_> {
                 outbox.down(edge, responses::call_result(home, call, result));
             }
             OnDurable::Watermark(edge, call) => self.tell_watermark(edge, call, outbox),
+            OnDurable::Ask(edge, get) => outbox.down(edge, Down::Get(get)),
             OnDurable::NoPage(page, waiter) => {
                 let child = self
                     .serve

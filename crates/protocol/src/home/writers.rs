@@ -19,8 +19,8 @@ use thorp_model::limits::{
 use thorp_model::planted::Bug;
 use thorp_model::records::{self, LeaseRecord};
 use thorp_model::{
-    CallError, CallId, CallResponse, Down, EdgeId, HomeId, LogHead, LogId, MemberId, Millis,
-    NameId, Note, Purpose, Right, SegmentId, Table, message, planted,
+    CallError, CallId, CallResponse, EdgeId, HomeId, LogHead, LogId, MemberId, Millis, NameId,
+    Note, Purpose, Right, SegmentId, Table, message, planted,
 };
 
 /// Who gets the answer to a pull.
@@ -140,7 +140,13 @@ impl Writing<'_> {
         outbox: &mut Outbox,
     ) {
         let leased = self.leased(now, caller, segments, outbox);
+        let is_granted = leased.is_ok();
         self.answer(caller.edge, caller.call, leased);
+        let child = self.children.get(caller.edge).map(|child| child.node);
+        if let Some(child) = child.filter(|_| is_granted) {
+            let questions = self.writers.pulls.granted(child, segments);
+            self.ask(questions, outbox);
+        }
     }
 
     fn leased(
@@ -168,8 +174,6 @@ impl Writing<'_> {
             return Err(CallError::TooMany);
         }
         outbox.note(Note::LeaseGranted);
-        let questions = self.writers.pulls.granted(now, child, segments);
-        self.ask(questions, outbox);
         Ok(CallResponse::Leased { lease_ms })
     }
 
@@ -319,10 +323,10 @@ impl Writing<'_> {
             outbox.note(Note::PullPassed);
             let get = message::Get {
                 home: self.home,
-                pull: question.pull,
+                pull: question.number,
                 segments: question.segments,
             };
-            outbox.down(edge, Down::Get(get));
+            self.log.after_all(OnDurable::Ask(edge, get));
         }
     }
 

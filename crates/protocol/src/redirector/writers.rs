@@ -281,7 +281,7 @@ impl Writing<'_> {
             outbox.note(Note::PullPassed);
             let get = message::Get {
                 home: self.up.home,
-                pull: question.pull,
+                pull: question.number,
                 segments: question.segments,
             };
             outbox.down(edge, Down::Get(get));

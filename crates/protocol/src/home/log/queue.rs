@@ -7,7 +7,7 @@ use core::mem::size_of;
 use thorp_model::{
     Audience, CallError, CallId, CallResponse, CommitId, Doubt, DoubtHome, EdgeId, HomeId, Joint,
     JointAnswer, Mark, Outcome, PageChange, PageId, PartDigest, Position, SegmentId, SegmentInfo,
-    SlotSet, Stamp, UpdateId,
+    SlotSet, Stamp, UpdateId, message,
 };
 
 /// What an entry of the queue is charged beside its batch, in bytes.
@@ -28,6 +28,8 @@ pub(in crate::home) enum OnDurable {
     Answer(EdgeId, CallId, Result<CallResponse, CallError>),
     /// A reader learns what is promised (rule 5).
     Watermark(EdgeId, CallId),
+    /// A pull goes to a child, behind the leases that the child was granted (rule C3).
+    Ask(EdgeId, message::Get),
     /// There is no such page.
     NoPage(PageId, Waiter),
     /// Nothing is sent.
@@ -66,7 +68,7 @@ impl OnDurable {
             | OnDurable::Vote(edge, ..)
             | OnDurable::Answer(edge, ..)
             | OnDurable::Watermark(edge, _) => Some(*edge),
-            OnDurable::NoPage(..) | OnDurable::Nothing => None,
+            OnDurable::NoPage(..) | OnDurable::Ask(..) | OnDurable::Nothing => None,
         }
     }
 
