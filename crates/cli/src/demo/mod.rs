@@ -1,6 +1,7 @@
 //! `thorp demo`: a village on this machine, at work, and checked.
 
 mod building;
+mod checks;
 mod figures;
 pub(crate) mod member;
 mod oo7;
@@ -17,13 +18,13 @@ use crate::commands::{say, say_json};
 use crate::failure::{Code, Failure};
 use crate::text;
 use building::Job;
+use checks::Checks;
 use clap::Args;
 pub(crate) use figures::Link;
 use figures::{Check, Figures};
 use process::Interrupted;
 use progress::Progress;
 use reader::Reader;
-use rights::Checks;
 use std::fs;
 use std::path::{Path, PathBuf};
 pub(crate) use village::READY;
