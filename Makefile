@@ -26,7 +26,7 @@ FAILOVER ?=
 BUILT = $(or $(CARGO_TARGET_DIR),target)
 SKIPPED = $(abspath $(BUILT))/skipped.txt
 
-.PHONY: help build demo demo-rights test lint floors tla tla-deep unit models-beside kill trace histories identities rights-elsewhere sim hostile same back campaign bugs fuzz tls bench large failover lab scale ocean planning clean
+.PHONY: help build demo demo-rights demo-consistency test lint floors tla tla-deep unit models-beside kill trace histories identities rights-elsewhere sim hostile same back campaign bugs fuzz tls bench large failover lab scale ocean planning clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -40,6 +40,9 @@ demo: build ## A village at work on this machine, checked: make demo [MODEL=file
 
 demo-rights: build ## Who is refused what, and by whom: rights on real processes, checked
 	exec $(CARGO) run -q --release -p thorp-cli -- demo --rights
+
+demo-consistency: build ## A site is cut off and goes on sharing; hard reads elsewhere: real processes, checked
+	exec $(CARGO) run -q --release -p thorp-cli -- demo --consistency
 
 test: lint floors ## Everything that CI runs
 	@$(MAKE) --no-print-directory models-beside & models=$$!; \

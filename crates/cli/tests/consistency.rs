@@ -122,3 +122,25 @@ fn get_reads_as_it_is_told() {
     assert_eq!(Schema::named("get").check(&document), Ok(()));
     assert_eq!(document["left_out"], Value::Array(Vec::new()));
 }
+
+/// The demonstration for people checks itself: processes, two sites, and a link that falls silent.
+#[test]
+fn the_demo_of_consistency_holds() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().display().to_string();
+    let demo = ["demo", "--consistency", "--quick", "--json", "--out", &out];
+    let said = thorp().run(&demo);
+    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+    let document: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(Schema::named("demo").check(&document), Ok(()));
+    assert_eq!(document["phases"].as_array().unwrap().len(), 5);
+}
+
+#[test]
+fn the_demo_of_consistency_refuses_a_link_that_outlasts_its_lease() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().display().to_string();
+    let said = thorp().run(&["demo", "--consistency", "--rtt-ms", "201", "--out", &out]);
+    assert_eq!(said.code, 2, "{}", said.err);
+    assert!(said.err.contains("at most 200"), "{}", said.err);
+}

@@ -73,6 +73,7 @@ fn a_wrong_flag_is_wrong_usage() {
         &["home", "--http", "localhost"],
         &["site", "--home", "alps"],
         &["home", "--limit-bytes", "much"],
+        &["home", "--lease", "0"],
         &["demo", "--rtt-ms", "-1"],
         &["nothing"],
     ] {
@@ -138,6 +139,45 @@ fn flags_override_the_file() {
         "{}",
         said.out
     );
+}
+
+#[test]
+fn the_time_of_a_lease_is_chosen_within_its_range() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("home.toml");
+    let lease_of = |lease_ms: &str| {
+        fs::write(&file, format!("[limits]\nlease_ms = {lease_ms}\n")).unwrap();
+        text(&file)
+    };
+    let printed = |more: &[&str]| {
+        let said = thorp().run(&[&["home", "--print-config"], more].concat());
+        let mut lines = said.out.lines();
+        lines
+            .find(|line| line.starts_with("lease_ms"))
+            .map(ToOwned::to_owned)
+    };
+    assert_eq!(printed(&[]).unwrap(), "lease_ms = 60000");
+    let of_file = ["--config", lease_of("7000")];
+    assert_eq!(printed(&of_file).unwrap(), "lease_ms = 7000");
+    let of_flag = [&of_file[..], &["--lease", "5"]].concat();
+    assert_eq!(printed(&of_flag).unwrap(), "lease_ms = 5000");
+    for wrong in ["0", "3601", "soon"] {
+        let said = thorp().run(&["home", "--lease", wrong]);
+        assert_eq!(said.code, 2, "{}", said.err);
+        assert!(said.err.contains("1 to 3600 seconds"), "{}", said.err);
+    }
+    for wrong in ["999", "3600001"] {
+        let home = [
+            "home",
+            "--dir",
+            text(dir.path()),
+            "--config",
+            lease_of(wrong),
+        ];
+        let said = thorp().run(&home);
+        assert_refused(&said, 2, "`limits.lease_ms`");
+        assert!(said.err.contains("1000 to 3600000"), "{}", said.err);
+    }
 }
 
 #[test]

@@ -10,6 +10,7 @@ use rustix::fs::Mode;
 use rustix::process::umask;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use thorp_model::limits::{LEASE_MS_MAX, LEASE_MS_MIN};
 use thorp_net::{Address, CertificateAuthority, Identity};
 use thorp_server::{Bytes, HomeConfigFile, HomeServer, HttpFor, Opening, OtherHome};
 
@@ -30,6 +31,10 @@ pub(crate) struct Options {
     /// name again adds an address
     #[arg(long, value_name = "NAME=ADDR")]
     other_home: Vec<NameAnd<Address>>,
+    /// How long a site may write what the home has not seen, in seconds, 1 to 3600; reads with a hard bound wait so long for one
+    /// that has fallen silent [default: 60]
+    #[arg(long, value_name = "SECONDS", value_parser = lease)]
+    lease: Option<u32>,
     /// From this start on only operators, and whom they name in thorp://NAME/.create, make segments, and a new segment is its
     /// maker's alone; segments that are there stay as they are
     #[arg(long)]
@@ -86,6 +91,9 @@ fn effective(options: &Options) -> Result<HomeConfigFile, Failure> {
     if options.limit_bytes.is_some() {
         config.store.limit = options.limit_bytes;
     }
+    if let Some(seconds) = options.lease {
+        config.limits.lease_ms = seconds * MS;
+    }
     config.closed |= options.closed;
     config.opening = options.opening();
     if !options.other_home.is_empty() {
@@ -113,6 +121,16 @@ impl Options {
             (false, false) => Opening::Prove,
         }
     }
+}
+
+/// A number of seconds that a home takes for its leases.
+fn lease(text: &str) -> Result<u32, String> {
+    let (least, most) = (LEASE_MS_MIN / MS, LEASE_MS_MAX / MS);
+    let seconds = text
+        .parse()
+        .ok()
+        .filter(|seconds| (least..=most).contains(seconds));
+    seconds.ok_or_else(|| format!("a lease lasts {least} to {most} seconds, in whole seconds"))
 }
 
 fn others(homes: &[NameAnd<Address>]) -> Vec<OtherHome> {
@@ -237,6 +255,7 @@ fn render(config: &HomeConfigFile) -> String {
     toml.size("parked", limits.parked);
     toml.number("registrations_max", limits.registrations_max as u64);
     toml.number("outcomes_per_member", limits.outcomes_per_member);
+    toml.number("lease_ms", u64::from(limits.lease_ms));
     let shares = &config.shares;
     toml.table("[shares]");
     toml.number("segments_max", shares.segments_max as u64);
@@ -268,6 +287,8 @@ pub(crate) const STORE_DIR: &str = "store";
 /// Where a node's certificate lies in its directory.
 pub(crate) const IDENTITY_DIR: &str = "identity";
 const DEFAULT_NAME: &str = "home";
+/// Milliseconds in a second.
+const MS: u32 = 1_000;
 
 const HELP: &str = "\
 Keeps segments in a directory, orders and validates commits, and makes each one durable. The \
@@ -306,6 +327,7 @@ mod tests {
         config.store.disk_reserve = Some(Bytes(1 << 30));
         config.shares.store = Some(Bytes(5 << 30));
         config.shares.segments_max = 77;
+        config.limits.lease_ms = 7_000;
         config.other_home =
             others(&["dale=b:1", "fjord=c:2", "dale=d:3"].map(|t| t.parse().unwrap()));
         config.identity_dir = Some("/a \"quoted\" dir".into());

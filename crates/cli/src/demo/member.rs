@@ -1,5 +1,6 @@
 //! A member of the demo: a process that joins, does what lines on its standard input order, and leaves when they end.
 
+use super::consistency;
 use super::figures::Spent;
 use super::rights::{self, Kept};
 use super::wire::{Answer, Done, Order};
@@ -24,15 +25,21 @@ pub(crate) struct Options {
     /// One way
     #[arg(long, default_value_t = 0)]
     link_delay_ms: u64,
+    /// How long a read waits
+    #[arg(long)]
+    patience_ms: Option<u64>,
+    /// Where it keeps updates
+    #[arg(long)]
+    log: Option<PathBuf>,
+    #[arg(long, requires = "alive_missed_max")]
+    alive_ms: Option<u64>,
+    #[arg(long, requires = "alive_ms")]
+    alive_missed_max: Option<u32>,
 }
 
 /// Obeys until its standard input ends.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let config = JoinConfig::new(&options.via)
-        .identity(&options.identity)
-        .name(&options.name)
-        .link_delay(Duration::from_millis(options.link_delay_ms));
-    let member = match Member::join(config) {
+    let member = match Member::join(config(options)) {
         Ok(member) => member,
         Err(error) => {
             answer(&Answer::Failed {
@@ -56,6 +63,24 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     Ok(())
 }
 
+fn config(options: &Options) -> JoinConfig {
+    let mut config = JoinConfig::new(&options.via)
+        .identity(&options.identity)
+        .name(&options.name)
+        .link_delay(Duration::from_millis(options.link_delay_ms));
+    if let Some(patience) = options.patience_ms {
+        let patience = Duration::from_millis(patience);
+        config = config.session(Session::new().fetch_timeout(patience));
+    }
+    if let Some(log) = &options.log {
+        config = config.log(log);
+    }
+    match (options.alive_ms, options.alive_missed_max) {
+        (Some(every), Some(missed)) => config.alive(Duration::from_millis(every), missed),
+        _ => config,
+    }
+}
+
 fn obey(member: &Member, kept: &mut Kept, line: &str) -> Result<Done, Failure> {
     let order: Order = serde_json::from_str(line)
         .map_err(|error| Failure::new(format!("{line:?} is no order: {error}"), ""))?;
@@ -75,6 +100,7 @@ fn obey(member: &Member, kept: &mut Kept, line: &str) -> Result<Done, Failure> {
         } => work::walk_and_edit(&open(&segment)?, &who, number, edits),
         Order::Export { segment, file } => work::export(&open(&segment)?, &file),
         Order::Build { segment } => work::build(&store(member, member.create(&segment)?)),
+        Order::Consistency(errand) => consistency::obey(member, errand),
         Order::Rights(errand) => rights::obey(member, kept, errand),
         Order::Traverse {
             segment,

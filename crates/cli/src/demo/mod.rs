@@ -1,6 +1,8 @@
 //! `thorp demo`: a village on this machine, at work, and checked.
 
 mod building;
+mod checks;
+mod consistency;
 mod figures;
 pub(crate) mod member;
 mod oo7;
@@ -17,15 +19,16 @@ use crate::commands::{say, say_json};
 use crate::failure::{Code, Failure};
 use crate::text;
 use building::Job;
+use checks::Checks;
 use clap::Args;
 pub(crate) use figures::Link;
 use figures::{Check, Figures};
 use process::Interrupted;
 use progress::Progress;
 use reader::Reader;
-use rights::Checks;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 pub(crate) use village::READY;
 use village::Village;
 
@@ -42,7 +45,7 @@ pub(crate) struct Options {
     /// Round trip between sites and home, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 40, value_parser = clap::value_parser!(u64).range(0..=2000))]
     rtt_ms: u64,
-    /// Fewer edits, and OO7 with 5 members only
+    /// Fewer edits, and OO7 with 5 members only; with --consistency shorter phases
     #[arg(long)]
     quick: bool,
     /// A Python that has ifcopenshell (default: .venv/bin/python, else python3)
@@ -51,6 +54,9 @@ pub(crate) struct Options {
     /// Show rights instead: who is refused what, and by whom
     #[arg(long, conflicts_with_all = ["model", "quick"])]
     rights: bool,
+    /// Show consistency instead: a site that is cut off goes on sharing, and hard reads elsewhere wait for its lease
+    #[arg(long, conflicts_with_all = ["model", "rights"])]
+    consistency: bool,
     /// Keep the home's directory and the sockets, and tell where they are
     #[arg(long)]
     keep: bool,
@@ -77,6 +83,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         }
         return verdict(&checks, None, (&logs, options.json));
     }
+    if options.consistency {
+        return show_consistency(options, &logs, &interrupted);
+    }
     let reader = Reader::find(options.python.as_deref(), &logs, &interrupted)?;
     let floors = if options.quick { 3 } else { 6 };
     let original = building::original(options.model.as_deref(), floors, &out)?;
@@ -101,6 +110,36 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
     let elapsed = Some(figures.elapsed_s);
     verdict(&figures.checks, elapsed, (&logs, options.json))
+}
+
+fn show_consistency(
+    options: &Options,
+    logs: &Path,
+    interrupted: &Interrupted,
+) -> Result<(), Failure> {
+    let settings = consistency::Settings {
+        round_trip_ms: options.rtt_ms,
+        quick: options.quick,
+    };
+    let started = Instant::now();
+    let (found, checks) = in_own_directory(options.keep, |dir| {
+        let mut checks = Checks::new(!options.json);
+        let found = consistency::run((dir, logs), settings, interrupted, &mut checks)?;
+        Ok((found, checks.all))
+    })?;
+    let elapsed_s = started.elapsed().as_secs_f64();
+    if options.json {
+        say_json(&serde_json::json!({
+            "good": figures::all_good(&checks),
+            "version": env!("CARGO_PKG_VERSION"),
+            "round_trip_ms": options.rtt_ms,
+            "lease_ms": found.lease_ms,
+            "elapsed_s": elapsed_s,
+            "phases": found.phases,
+            "checks": checks,
+        }))?;
+    }
+    verdict(&checks, Some(elapsed_s), (logs, options.json))
 }
 
 /// Runs a village in a directory of its own, which goes in the end.
@@ -207,4 +246,5 @@ and without. Exit code 3 if any check fails.
 
 Examples:
   thorp demo --rights                  # some seconds
+  thorp demo --consistency             # half a minute
   thorp demo --quick --json            # needs a Python that has ifcopenshell";

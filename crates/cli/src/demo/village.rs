@@ -58,12 +58,17 @@ impl Village {
 
     /// Starts the home, which makes the village's authority. What it sends to the `far` ones is delayed.
     pub(super) fn home(&self, far: &[String]) -> Result<Node, Failure> {
+        self.home_with(far, &[])
+    }
+
+    /// The same with more flags.
+    pub(super) fn home_with(&self, far: &[String], more: &[String]) -> Result<Node, Failure> {
         let delays: Vec<String> = far
             .iter()
             .map(|child| format!("--link-delay={child}={}", self.one_way_ms))
             .collect();
         let mut arguments = vec!["home", "--name", HOME];
-        arguments.extend(delays.iter().map(String::as_str));
+        arguments.extend(delays.iter().chain(more).map(String::as_str));
         self.node("home", &arguments)
     }
 
@@ -79,26 +84,31 @@ impl Village {
         home: &Node,
         memory: usize,
     ) -> Result<Node, Failure> {
+        let memory = ["--cache-bytes".to_owned(), memory.to_string()];
+        self.site_at(name, &home.address, &memory)
+    }
+
+    /// A site that reaches the home at an address, with more flags.
+    pub(super) fn site_at(&self, name: &str, home: &str, more: &[String]) -> Result<Node, Failure> {
         self.identity(NodeRole::Site, name)?;
-        let (delay, home) = (
-            self.one_way_ms.to_string(),
-            format!("{HOME}={}", home.address),
-        );
-        let memory = memory.to_string();
-        self.node(
-            name,
-            &[
-                "site",
-                "--name",
-                name,
-                "--home",
-                &home,
-                "--link-delay-ms",
-                &delay,
-                "--cache-bytes",
-                &memory,
-            ],
-        )
+        let (delay, home) = (self.one_way_ms.to_string(), format!("{HOME}={home}"));
+        let mut arguments = vec!["site", "--name", name, "--home", &home];
+        arguments.extend(["--link-delay-ms", &delay]);
+        arguments.extend(more.iter().map(String::as_str));
+        self.node(name, &arguments)
+    }
+
+    /// Starts a member beside its parent, with more flags.
+    pub(super) fn member(
+        &self,
+        name: &str,
+        parent: &Node,
+        more: &[String],
+    ) -> Result<Worker, Failure> {
+        self.identity(NodeRole::Member, name)?;
+        let mut worker = self.worker_with(name, parent, more)?;
+        worker.joined()?;
+        Ok(worker)
     }
 
     /// Starts members, all at once, and waits until they have joined. `far` ones play a wide-area link to their parent.
@@ -154,16 +164,18 @@ impl Village {
 
     fn worker(&self, name: &str, parent: &Node, far: bool) -> Result<Worker, Failure> {
         let delay = if far { self.one_way_ms } else { 0 };
-        let arguments = [
+        self.worker_with(name, parent, &[format!("--link-delay-ms={delay}")])
+    }
+
+    fn worker_with(&self, name: &str, parent: &Node, more: &[String]) -> Result<Worker, Failure> {
+        let identity = self.dir.join(name).join(IDENTITY);
+        let mut arguments = vec![
             "demo-member".to_owned(),
             name.to_owned(),
             format!("--via={}", parent.address),
-            format!(
-                "--identity={}",
-                self.dir.join(name).join(IDENTITY).display()
-            ),
-            format!("--link-delay-ms={delay}"),
+            format!("--identity={}", identity.display()),
         ];
+        arguments.extend_from_slice(more);
         Ok(Worker {
             process: self.start(name, &arguments)?,
         })
@@ -284,9 +296,24 @@ pub(super) fn together(
     orders: &[Order],
     progress: &mut Progress,
 ) -> Result<Vec<Done>, Failure> {
-    for (worker, order) in workers.iter_mut().zip(orders) {
-        worker.borrow_mut().order(order)?;
-    }
+    order_all(workers, orders)?;
+    await_all(workers, progress)
+}
+
+/// Gives each worker its order.
+pub(super) fn order_all(
+    workers: &mut [impl BorrowMut<Worker>],
+    orders: &[Order],
+) -> Result<(), Failure> {
+    let mut each = workers.iter_mut().zip(orders);
+    each.try_for_each(|(worker, order)| worker.borrow_mut().order(order))
+}
+
+/// Waits until each worker has done what it was ordered.
+pub(super) fn await_all(
+    workers: &mut [impl BorrowMut<Worker>],
+    progress: &mut Progress,
+) -> Result<Vec<Done>, Failure> {
     let end = Instant::now() + WORK_TIMEOUT;
     let mut done: Vec<Option<Done>> = workers.iter().map(|_| None).collect();
     while done.iter().any(Option::is_none) {

@@ -1,5 +1,6 @@
 //! What the demo tells its members, and what they answer: a line of JSON each.
 
+use super::consistency::errand::{self, Story};
 use super::figures::Spent;
 use super::rights::Errand;
 use serde::{Deserialize, Serialize};
@@ -42,6 +43,8 @@ pub(super) enum Order {
     },
     /// In the demo of rights.
     Rights(Errand),
+    /// In the demo of consistency.
+    Consistency(errand::Errand),
     /// Traverse an OO7 module.
     Traverse {
         /// The segment.
@@ -90,4 +93,6 @@ pub(super) struct Done {
     pub(super) heard: u64,
     /// Of [`Order::Rights`], what was read, or why it was refused.
     pub(super) said: String,
+    /// Of [`Order::Consistency`], what was done and seen.
+    pub(super) story: Story,
 }

@@ -129,6 +129,10 @@ fn of_time() -> Rows {
             "silence of a neighbour",
             seconds(Duration::from_millis(silence)),
         ),
+        (
+            "a lease to write what the home has not seen",
+            seconds(Duration::from_millis(home().limits.lease_ms.into())),
+        ),
     ]
 }
 

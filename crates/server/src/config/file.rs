@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use thorp_model::limits::{
-    CALLS_PER_CHILD_MAX, COMMITS_IN_FLIGHT_MAX, EXTENT_PAGES, FETCHES_PER_CHILD_MAX,
-    OTHER_HOMES_MAX,
+    CALLS_PER_CHILD_MAX, COMMITS_IN_FLIGHT_MAX, EXTENT_PAGES, FETCHES_PER_CHILD_MAX, LEASE_MS_MAX,
+    LEASE_MS_MIN, OTHER_HOMES_MAX,
 };
 use thorp_net::driver::PARENTS_MAX;
 use thorp_net::{ADDRESSES_MAX, Address, LANES_MAX};
@@ -190,6 +190,12 @@ impl HomeConfigFile {
             return Err(ConfigError::Value {
                 key: "limits.outcomes_per_member",
                 why: format!("at least {COMMITS_IN_FLIGHT_MAX}: as many as a member has under way"),
+            });
+        }
+        if !(LEASE_MS_MIN..=LEASE_MS_MAX).contains(&self.limits.lease_ms) {
+            return Err(ConfigError::Value {
+                key: "limits.lease_ms",
+                why: format!("from {LEASE_MS_MIN} to {LEASE_MS_MAX} milliseconds"),
             });
         }
         self.check_shares()

@@ -161,6 +161,9 @@ pub struct HomeLimits {
     pub registrations_max: usize,
     /// Outcomes remembered of each.
     pub outcomes_per_member: u64,
+    /// How long a lease lasts, in milliseconds (rule C4). If a site that may have written falls silent, hard reads wait for the end
+    /// of its lease.
+    pub lease_ms: u32,
 }
 
 /// `[shares]`: the most that one name may have of a home (rule R7). By whatever processes and sites: no name has more of a
@@ -286,6 +289,7 @@ impl Default for HomeLimits {
             parked: bytes(limits::PARKED_BYTES_MAX),
             registrations_max: limits::REGISTRATIONS_MAX,
             outcomes_per_member: limits::OUTCOMES_PER_MEMBER,
+            lease_ms: limits::LEASE_MS,
         }
     }
 }

@@ -111,6 +111,21 @@ fn shares_with_which_one_member_could_not_work_are_refused() {
 }
 
 #[test]
+fn a_lease_is_neither_too_short_nor_too_long() {
+    let checked = |lease_ms: u64| {
+        let text = format!("name = \"alps\"\ndata_dir = \"/d\"\n[limits]\nlease_ms = {lease_ms}");
+        let checked = HomeConfigFile::parse(&text).unwrap().check();
+        checked.map_err(|error| error.to_string())
+    };
+    assert_eq!([1_000, 3_600_000].map(checked), [Ok(()), Ok(())]);
+    for lease_ms in [0, 999, 3_600_001] {
+        let why = checked(lease_ms).unwrap_err();
+        let is_named = why.contains("`limits.lease_ms`") && why.contains("1000 to 3600000");
+        assert!(is_named, "{why}");
+    }
+}
+
+#[test]
 fn a_parent_is_there_once_with_all_its_addresses() {
     let one = |name: &str| format!("[[parent]]\nname = {name:?}\naddresses = [\"b:1\"]\n");
     let check = |parents: String| {

@@ -143,6 +143,7 @@ fn core_config(
         parked_bytes_max: limits.parked.size(),
         registrations_max: limits.registrations_max,
         outcomes_per_member: limits.outcomes_per_member,
+        lease_ms: limits.lease_ms,
         per_name: config.shares.limits(),
         alive: Some(config.link.alive()),
         verifier: Arc::clone(&who.verifier),

@@ -6,12 +6,11 @@ mod member;
 pub(super) use errand::Errand;
 pub(super) use member::{Kept, obey};
 
-use super::figures::Check;
+use super::checks::Checks;
 use super::process::Interrupted;
 use super::progress::Progress;
 use super::village::{HOME, Node, Village, Worker, together};
 use super::wire::{Done, Order};
-use crate::commands::say;
 use crate::failure::Failure;
 use std::path::Path;
 use std::thread;
@@ -58,45 +57,10 @@ struct Cast {
     ben_at_home: Worker,
 }
 
-/// What was checked.
-pub(super) struct Checks {
-    pub(super) all: Vec<Check>,
-    /// A person reads along.
-    is_told: bool,
-}
-
-impl Checks {
-    pub(super) fn new(is_told: bool) -> Self {
-        Checks {
-            all: Vec::new(),
-            is_told,
-        }
-    }
-
-    /// Prints what is no check to a person.
-    fn tell(&self, line: &str) -> Result<(), Failure> {
-        match self.is_told {
-            true => say(line),
-            false => Ok(()),
-        }
-    }
-
-    /// Prints a check with what was seen.
-    fn check(&mut self, good: bool, what: &str, seen: &str) -> Result<(), Failure> {
-        let verdict = if good { "holds" } else { "WRONG" };
-        self.all.push(Check {
-            name: what.to_owned(),
-            good,
-            detail: seen.to_owned(),
-        });
-        self.tell(&format!("  {verdict}  {what}\n         seen: {seen}"))
-    }
-
-    /// Somebody has to be refused.
-    fn refused(&mut self, by: &str, done: &Done) -> Result<(), Failure> {
-        let what = format!("Ben is refused by {by}");
-        self.check(done.count == 0, &what, &done.said)
-    }
+/// Somebody has to be refused.
+fn refused(checks: &mut Checks, by: &str, done: &Done) -> Result<(), Failure> {
+    let what = format!("Ben is refused by {by}");
+    checks.check(done.count == 0, &what, &done.said)
 }
 
 /// Runs the demo and prints what was seen.
@@ -199,20 +163,21 @@ impl Cast {
             segment: segment.clone(),
         };
         let done = one(&mut self.ben_at_home, read, progress)?;
-        checks.refused("the home", &done)?;
+        refused(checks, "the home", &done)?;
         let done = one(&mut self.ben, Errand::ReadAgain, progress)?;
-        checks.refused("the memory of the site office", &done)?;
+        refused(checks, "the memory of the site office", &done)?;
         let done = one(&mut self.ben_in_yard, Errand::ReadAgain, progress)?;
-        checks.refused(
+        refused(
+            checks,
             "the site yard, where only his neighbour Anna has the page",
             &done,
         )?;
         let write = Errand::WriteAgain;
         let done = one(&mut self.ben, write, progress)?;
-        checks.refused("the home, when he writes by way of the site", &done)?;
+        refused(checks, "the home, when he writes by way of the site", &done)?;
         for worker in [&mut self.ben, &mut self.ben_in_yard] {
             let done = one(worker, Errand::Watched, progress)?;
-            checks.refused("the end of his watch", &done)?;
+            refused(checks, "the end of his watch", &done)?;
         }
         Ok(())
     }
