@@ -53,7 +53,7 @@ struct InSegment {
 impl InSegment {
     /// Whether the member has to hear of what is saved here.
     fn is_followed(&self) -> bool {
-        self.wanted > 0 || !self.custody.is_settled()
+        self.wanted > 0 || !self.custody.is_settled() || self.following.bytes() > 0
     }
 
     /// All logs of which something is shown or kept.

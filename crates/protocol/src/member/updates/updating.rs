@@ -271,7 +271,7 @@ impl Updating<'_> {
             return;
         };
         let is_own = here.custody.get(id).is_some();
-        let is_taken = update.is_whole() && has_space && !is_own && here.wanted > 0;
+        let is_taken = update.is_whole() && has_space && !is_own;
         if !is_taken || !here.following.show(id, bytes, since) {
             return outbox.note(Note::UpdateNotShown);
         }
@@ -307,6 +307,7 @@ impl Updating<'_> {
         }
         self.updates.leasing.remove(&home);
         self.updates.again.remove(&home);
+        let now = self.now();
         let mut gone = Vec::new();
         for ((of, _), here) in &mut self.updates.of {
             if *of == home {
@@ -314,6 +315,8 @@ impl Updating<'_> {
                 here.lease.stream_ended();
                 if forgets {
                     gone.extend(here.following.clear());
+                    // Another incarnation of the home knows of no lease (rule R9).
+                    here.lease.give_back(now);
                 }
             }
         }
