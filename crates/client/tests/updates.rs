@@ -90,7 +90,7 @@ fn shared(member: &Member) -> Segment {
 
 /// A small number as `postcard` has it.
 fn number(bytes: &[u8]) -> i64 {
-    assert!(bytes.len() == 1 && bytes[0] % 2 == 0, "{bytes:?}");
+    assert!(bytes.len() == 1 && bytes[0].is_multiple_of(2), "{bytes:?}");
     i64::from(bytes[0] / 2)
 }
 

@@ -6,6 +6,7 @@ use crate::{
     PageChange, PageDigest, PageId, PartDigest, Position, Receipt, ReportNo, SegmentId, Stamp,
     UpdateId, Verdict,
 };
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -57,7 +58,7 @@ pub enum Down {
     Judged(Judged),
     /// One position, at which an update was saved (rule C6). It goes to the child that brought the update, and to all that
     /// follow the segment.
-    Saved(Saved),
+    Saved(Box<Saved>),
     /// An update that its home may not have executed. It is beside the stream (rule C6).
     Update(Told),
     /// A pull: how far are the logs below you (rule C3)?

@@ -6,6 +6,7 @@ use crate::{
     Attempt, Claim, CommitId, EntryNo, Epoch, HomeId, LogHead, MemberId, PageId, Position,
     Registration, ReportNo, SegmentId, Update, UpdateId,
 };
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -38,7 +39,7 @@ pub enum Up {
     /// What does the home say of the claim of a node below me (rule R9)?
     Judge(Judge),
     /// Execute an update that a log keeps, once (rule C7).
-    Save(Save),
+    Save(Box<Save>),
     /// Show an update to your children that follow its segment. It does not go to the home (rule C6).
     Update(Told),
     /// The answer to [`Down::Get`](crate::Down::Get): how far the logs below me are (rule C3).
@@ -97,7 +98,8 @@ impl Up {
     /// The member in whose name it is sent, where it is one member's (rule R2).
     pub fn member(&self) -> Option<MemberId> {
         match self {
-            Up::Commit(request) | Up::Save(Save { request, .. }) => Some(request.id.member),
+            Up::Commit(request) => Some(request.id.member),
+            Up::Save(save) => Some(save.request.id.member),
             Up::Decide(Decide { commit, .. }) | Up::Settled(Settled { commit, .. }) => {
                 Some(commit.member)
             }

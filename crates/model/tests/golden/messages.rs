@@ -130,11 +130,11 @@ fn ups() -> Vec<Up> {
         Up::Peer(peer_image(None)),
         Up::Commit(commit()),
         Up::Commit(alone()),
-        Up::Save(message::Save {
+        Up::Save(Box::new(message::Save {
             request: alone(),
             update: update_id(),
             confirmed: 299,
-        }),
+        })),
         Up::Update(told()),
         Up::GiveBack(message::GiveBack {
             home: HOME,
@@ -325,11 +325,11 @@ fn downs() -> Vec<Down> {
             verdict: Verdict::Known,
         }),
         Down::End(message::End { home: HOME }),
-        Down::Saved(message::Saved {
+        Down::Saved(Box::new(message::Saved {
             update: update_id(),
             is_executed: true,
             step: step(None),
-        }),
+        })),
         Down::Update(told()),
         Down::Get(message::Get {
             home: HOME,

@@ -8,7 +8,8 @@ pub(crate) fn not_delegated(home: HomeId, request: &Up, why: NotDelegated) -> Op
     let refused =
         |commit| Down::outcome(home, commit, Outcome::Refused(Refusal::NotDelegated(why)));
     match request {
-        Up::Commit(request) | Up::Save(message::Save { request, .. }) => Some(refused(request.id)),
+        Up::Commit(request) => Some(refused(request.id)),
+        Up::Save(save) => Some(refused(save.request.id)),
         Up::Decide(decide) => Some(refused(decide.commit)),
         Up::Call(call) => Some(Down::CallResult(message::CallResult {
             home,

@@ -6,6 +6,7 @@ use crate::edge::reply_routes::ReplyRoutes;
 use crate::edge::send_window::SendWindow;
 use crate::redirector::Outbox;
 use crate::redirector::proxy::Proxy;
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use thorp_model::limits::{CALLS_PER_NAME_MAX, COMMITS_PER_NAME_MAX};
@@ -245,11 +246,11 @@ impl Forwarder<'_> {
             up,
             match saving {
                 None => Up::Commit(request),
-                Some((update, confirmed)) => Up::Save(message::Save {
+                Some((update, confirmed)) => Up::Save(Box::new(message::Save {
                     request,
                     update,
                     confirmed,
-                }),
+                })),
             },
         );
     }

@@ -1,6 +1,7 @@
 //! How a parent sends a position to each child: what concerns it, as one step (rules 1
 //! and 8).
 
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use thorp_model::limits::UPDATE_BYTES_MAX;
@@ -150,7 +151,7 @@ pub(super) fn send_step<A>(
             is_executed,
             step,
         };
-        return outbox.down(edge, Down::Saved(saved));
+        return outbox.down(edge, Down::Saved(Box::new(saved)));
     }
     if planted::is(Bug::StepSplit) && step.changes.len() > 1 {
         for change in step.changes.clone() {

@@ -17,6 +17,7 @@ use crate::edge::downstream::denials::Denials;
 use crate::edge::downstream::owners::Owners;
 use crate::edge::downstream::readership::Readership;
 use crate::edge::downstream::watch::Watches;
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -790,7 +791,7 @@ impl Children {
                 is_executed: false,
                 step: self.empty_step(at),
             };
-            outbox.down(*edge, Down::Saved(saved));
+            outbox.down(*edge, Down::Saved(Box::new(saved)));
         }
     }
 

@@ -7,6 +7,7 @@ use crate::member::commits::Commits;
 use crate::member::updates::log::Gathered;
 use crate::member::updates::{InSegment, Unanswered, Updates};
 use crate::member::{MemberAction, NotKept, Outbox, Response};
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use thorp_model::limits::{
@@ -538,7 +539,7 @@ impl Updating<'_> {
             update,
             confirmed,
         };
-        outbox.up(edge, Up::Save(save));
+        outbox.up(edge, Up::Save(Box::new(save)));
     }
 
     /// A commit of an update is answered, or its answer does not come.
