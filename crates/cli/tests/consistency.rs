@@ -27,10 +27,11 @@ fn all_presets_are_listed_and_any_value_is_explained() {
     assert_eq!(said.code, 0, "{}", said.err);
     assert!(said.out.contains("at most 100ms old"), "{}", said.out);
     assert!(said.out.contains("misses at most 5"), "{}", said.out);
-    let said = thorp().run(&["consistency", "eventual"]);
+    let said = thorp().run(&["consistency", "locking"]);
     assert!(said.out.contains("this build refuses it"), "{}", said.out);
     for (value, preset, is_refused) in [
-        ("eventual", Value::from("eventual"), true),
+        ("locking", Value::from("locking"), true),
+        ("eventual", "eventual".into(), false),
         ("serializable", "serializable".into(), false),
         ("mode=rd", Value::Null, false),
     ] {
