@@ -73,11 +73,6 @@ fn write_lease_holds() {
 }
 
 #[test]
-fn write_lease_holds_with_a_clock_that_lags() {
-    whole(&lagging(two_parents()));
-}
-
-#[test]
 fn a_weaker_commit_breaks() {
     let off = |guard| commit().with(guard, "FALSE");
     breaks(&[
@@ -416,6 +411,7 @@ fn larger_villages_hold() {
         updates()
             .with("Turners", "{1, 2}")
             .with("Kinds", "{\"edge\", \"member\", \"site\", \"home\"}"),
+        lagging(two_parents()),
         lagging(write_lease()),
         write_lease().with("Updates", "2").with("Breaks", "{1}"),
         two_parents().with("Sessions", "{1, 2}"),
