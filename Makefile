@@ -26,7 +26,7 @@ FAILOVER ?=
 BUILT = $(or $(CARGO_TARGET_DIR),target)
 SKIPPED = $(abspath $(BUILT))/skipped.txt
 
-.PHONY: help build demo demo-rights demo-consistency test lint floors tla tla-deep unit models-beside kill trace histories identities rights-elsewhere sim hostile same back campaign bugs fuzz tls bench large failover lab scale ocean planning clean
+.PHONY: help build demo demo-rights demo-consistency test lint floors tla tla-deep unit models-beside kill trace histories identities rights-elsewhere sim logs hostile same back campaign bugs fuzz tls bench large failover lab scale ocean planning clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -124,6 +124,9 @@ rights-elsewhere: ## What homes and sites answer about rights, compared with cas
 
 sim: ## The simulator: make sim SEEDS=20000 FIRST=1
 	$(CARGO) run --profile sim -p thorp-sim -- run --first $(FIRST) --seeds $(SEEDS) --jobs $(JOBS)
+
+logs: ## Villages whose members write by logs, with leases and pulls: make logs SEEDS=2000 FIRST=1
+	$(CARGO) run --profile sim -p thorp-sim -- logs --first $(FIRST) --seeds $(SEEDS) --jobs $(JOBS)
 
 hostile: ## Villages with hostile nodes that stay for long; everybody else goes on: make hostile SEEDS=20000 FIRST=1
 	$(CARGO) run --profile sim -p thorp-sim -- hostile --first $(FIRST) --seeds $(SEEDS) --jobs $(JOBS)

@@ -556,6 +556,9 @@ pub const PULL_SEGMENTS_MAX: usize = 16;
 /// Logs that one answer to a pull names. Who has more lets the pull wait until its lease ends.
 pub const PULL_HEADS_MAX: usize = 4096;
 
+/// Those that one member names: its own logs, of its last process starts.
+pub const PULL_HEADS_OF_MEMBER_MAX: usize = 256;
+
 /// Pulls of one name that a home has under way.
 pub const PULLS_PER_NAME_MAX: usize = 64;
 

@@ -64,6 +64,34 @@ fn hostile_nodes_stop_nobody() {
     assert_eq!(checkers, [Err("after an attack"), Err("under attack")]);
 }
 
+/// Members write by logs, and what lets an update be seen twice, missed or left lying is noticed.
+fn logs_hold() {
+    let villages = Villages::Logs;
+    let campaign = run_seeds(villages, 1, 4, 2);
+    if let Some(story) = campaign.failed {
+        let command = campaign::command(villages, story.seed, None);
+        panic!("seed {} fails: {:?}\n{command}", story.seed, story.result);
+    }
+    let noticed = [
+        "updates kept with a lease",
+        "pulls that awaited somebody",
+        "tokens of others read before they were saved",
+    ];
+    assert_eq!(
+        campaign.counts.answers_missing(&noticed),
+        Vec::<&str>::new()
+    );
+    assert!(is_deterministic(villages, 2), "seed 2 tells two stories");
+    for bug in [
+        Bug::UpdateTakenTwice,
+        Bug::WritersNotAsked,
+        Bug::UpdatesNotSentAgain,
+    ] {
+        let caught = catch(bug, 1, 10, 2);
+        assert!(caught.story.is_some(), "{} is not caught", bug.name());
+    }
+}
+
 /// Planted bugs are for the whole process, so there is one test.
 #[test]
 fn villages_hold_and_planted_bugs_do_not() {
@@ -78,6 +106,7 @@ fn all_hold() {
     villages_behave_as_before();
     homes_go_back();
     hostile_nodes_stop_nobody();
+    logs_hold();
     let campaign = run_seeds(Villages::Usual, 1, 30, 2);
     if let Some(story) = campaign.failed {
         let command = campaign::command(Villages::Usual, story.seed, None);

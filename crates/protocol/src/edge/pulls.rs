@@ -3,6 +3,8 @@
 use crate::edge::leases::Leases;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use thorp_model::limits::{PULL_HEADS_MAX, PULL_HEADS_OF_MEMBER_MAX, PULLS_MAX};
+use thorp_model::message::Heads;
 use thorp_model::{LogHead, MemberId, Millis, SegmentId};
 
 /// One pull. `O` is whoever gets its answer.
@@ -89,7 +91,8 @@ impl<O> Pull<O> {
 }
 
 impl<O> Pulls<O> {
-    /// A pull begins: these children are asked.
+    /// A pull begins: these children are asked. Above the most that may be open, the oldest one is given up: its origin waits until
+    /// leases end.
     pub(crate) fn begin(
         &mut self,
         now: Millis,
@@ -99,6 +102,9 @@ impl<O> Pulls<O> {
         leases: &Leases,
     ) -> Vec<Question> {
         self.last += 1;
+        if self.open.len() >= PULLS_MAX {
+            self.open.pop_first();
+        }
         let mut begun = Pull {
             origin,
             begun: now,
@@ -134,12 +140,24 @@ impl<O> Pulls<O> {
         questions.collect()
     }
 
-    /// A child has named the logs below it. Only its answer to the last question counts.
-    pub(crate) fn answered(&mut self, child: MemberId, question: u64, heads: Vec<LogHead>) {
+    /// A child has named the logs below it. Only its answer to the last question counts. A member speaks for its own logs, and
+    /// nobody names segments of which it was not asked. Who names too many has not answered.
+    pub(crate) fn answered(&mut self, child: MemberId, is_member: bool, said: Heads) {
+        let most = match is_member {
+            true => PULL_HEADS_OF_MEMBER_MAX,
+            false => PULL_HEADS_MAX,
+        };
+        if said.heads.len() > most {
+            return;
+        }
         let open = self.open.values_mut();
-        let mut asked = open.filter_map(|pull| pull.asked.get_mut(&child));
-        if let Some(asked) = asked.find(|asked| asked.question == question) {
-            asked.named.get_or_insert(heads);
+        let mut asked = open.filter_map(|pull| Some((&pull.segments, pull.asked.get_mut(&child)?)));
+        if let Some((segments, asked)) = asked.find(|(_, asked)| asked.question == said.pull) {
+            let may_name = |head: &LogHead| {
+                segments.contains(&head.segment) && (!is_member || head.log.name() == child.name())
+            };
+            let heads = said.heads.into_iter().filter(may_name);
+            asked.named.get_or_insert_with(|| heads.collect());
         }
     }
 
@@ -189,10 +207,11 @@ impl<O> Pulls<O> {
         due.map(|(_, pull)| pull).collect()
     }
 
-    /// Since when a child owes an answer.
-    pub(crate) fn owes_since(&self, child: MemberId) -> Option<Millis> {
+    /// Since when a child owes an answer about one of these segments.
+    pub(crate) fn owes_since(&self, child: MemberId, segments: &[SegmentId]) -> Option<Millis> {
         let open = self.open.values();
-        let owes = open.filter(|pull| pull.asked.contains_key(&child));
+        let of_these = |pull: &&Pull<O>| pull.segments.iter().any(|of| segments.contains(of));
+        let owes = open.filter(|pull| pull.asked.contains_key(&child) && of_these(pull));
         owes.map(|pull| pull.begun).min()
     }
 
@@ -224,9 +243,10 @@ impl<O> Pulls<O> {
 mod tests {
     use super::*;
     use alloc::vec;
-    use thorp_model::LogId;
+    use thorp_model::{HomeId, LogId, NameId};
 
     const ONE: SegmentId = SegmentId(1);
+    const TWO: SegmentId = SegmentId(2);
     const CHILD: MemberId = MemberId(7);
     const OTHER: MemberId = MemberId(8);
 
@@ -244,6 +264,14 @@ mod tests {
         leases
     }
 
+    fn said(question: u64, heads: Vec<LogHead>) -> Heads {
+        Heads {
+            home: HomeId(1),
+            pull: question,
+            heads,
+        }
+    }
+
     fn done(pulls: &mut Pulls<u8>, now: u64, leases: &Leases, saved: u64) -> usize {
         let is_saved = |head: &LogHead| head.number <= saved;
         pulls.take_done(Millis(now), leases, is_saved).0.len()
@@ -257,15 +285,49 @@ mod tests {
         assert_eq!(done(&mut pulls, 1, &leases, 0), 0);
         let again = pulls.came(CHILD);
         assert_eq!(again.len(), 1, "by a new edge it is asked again");
-        pulls.answered(CHILD, asked[0].number, vec![]);
+        pulls.answered(CHILD, true, said(asked[0].number, vec![]));
         assert_eq!(done(&mut pulls, 1, &leases, 9), 0, "that answer is old");
-        pulls.answered(OTHER, again[0].number, vec![]);
-        pulls.answered(CHILD, again[0].number, vec![head(3)]);
+        pulls.answered(OTHER, true, said(again[0].number, vec![]));
+        pulls.answered(CHILD, true, said(again[0].number, vec![head(3)]));
         assert_eq!(pulls.came(CHILD), []);
         assert_eq!(done(&mut pulls, 2, &leases, 2), 0);
-        assert_eq!(pulls.owes_since(CHILD), Some(Millis(0)));
+        assert_eq!(pulls.owes_since(CHILD, &[ONE]), Some(Millis(0)));
+        assert_eq!(pulls.owes_since(CHILD, &[TWO]), None, "of others it may");
         assert_eq!(done(&mut pulls, 2, &leases, 3), 1);
-        assert_eq!(pulls.owes_since(CHILD), None);
+        assert_eq!(pulls.owes_since(CHILD, &[ONE]), None);
+    }
+
+    /// An attack: whoever names what it does not have lets readers wait for it.
+    #[test]
+    fn a_member_names_only_its_own_logs_in_the_segments_that_were_asked_for() {
+        let (mut pulls, leases) = (Pulls::default(), leased());
+        let asked = pulls.begin(Millis(0), 1, vec![ONE], (None, Millis(0)), &leases);
+        let others = LogHead {
+            log: LogId(MemberId::new(NameId(9), 1)),
+            ..head(u64::MAX)
+        };
+        let elsewhere = LogHead {
+            segment: TWO,
+            ..head(u64::MAX)
+        };
+        let many = vec![head(3); PULL_HEADS_OF_MEMBER_MAX + 1];
+        pulls.answered(CHILD, true, said(asked[0].number, many));
+        assert_eq!(done(&mut pulls, 1, &leases, 9), 0, "too many are no answer");
+        let named = vec![others, elsewhere, head(3)];
+        pulls.answered(CHILD, true, said(asked[0].number, named));
+        assert_eq!(done(&mut pulls, 1, &leases, 2), 0);
+        assert_eq!(done(&mut pulls, 1, &leases, 3), 1);
+    }
+
+    /// An attack: a member that answers nothing lets its site keep each pull until its lease ends.
+    #[test]
+    fn the_oldest_pull_makes_room() {
+        let (mut pulls, leases) = (Pulls::default(), leased());
+        for pull in 0..PULLS_MAX as u64 + 5 {
+            pulls.begin(Millis(0), pull, vec![ONE], (None, Millis(0)), &leases);
+        }
+        assert_eq!(pulls.count(|_| true), PULLS_MAX);
+        assert_eq!(pulls.count(|origin| *origin < 5), 0);
     }
 
     #[test]

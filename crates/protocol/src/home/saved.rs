@@ -69,7 +69,7 @@ impl Saved {
                 _ => Turn::Refused(Refusal::NotYet { number: 1 }),
             };
         };
-        let next = record.last + 1;
+        let next = record.last.saturating_add(1);
         let known = record.refused.iter().find(|(of, _)| *of == number);
         let unknown = record
             .refused

@@ -13,8 +13,7 @@ use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use thorp_model::limits::{
-    FOLLOWED_LOGS_MAX, LEASED_SEGMENTS_MAX, PULL_HEADS_MAX, PULL_SEGMENTS_MAX, PULLS_MAX,
-    PULLS_PER_NAME_MAX,
+    FOLLOWED_LOGS_MAX, LEASED_SEGMENTS_MAX, PULL_SEGMENTS_MAX, PULLS_MAX, PULLS_PER_NAME_MAX,
 };
 use thorp_model::planted::Bug;
 use thorp_model::records::{self, LeaseRecord};
@@ -116,7 +115,8 @@ impl Writing<'_> {
     }
 
     fn followed(&mut self, caller: Caller, segment: SegmentId, logs: &[LogId]) -> Called {
-        if logs.len() > FOLLOWED_LOGS_MAX {
+        let is_sorted = logs.is_sorted_by(|one, next| one < next);
+        if logs.len() > FOLLOWED_LOGS_MAX || !is_sorted {
             return Err(CallError::Invalid);
         }
         self.check(caller, &[segment], Right::Read)?;
@@ -164,7 +164,7 @@ impl Writing<'_> {
         let child = child.ok_or(CallError::Invalid)?;
         let lease_ms = self.writers.lease_ms;
         // Who keeps readers waiting gets no more time for that (rule C4).
-        let owes = self.writers.pulls.owes_since(child);
+        let owes = self.writers.pulls.owes_since(child, segments);
         if owes.is_some_and(|since| now.since(since) > u64::from(lease_ms / 4)) {
             return Err(CallError::Busy);
         }
@@ -245,9 +245,9 @@ impl Writing<'_> {
 
     /// A child says how far the logs below it are.
     pub(super) fn heads(&mut self, edge: EdgeId, heads: message::Heads) {
-        let child = self.children.get(edge).map(|child| child.node);
-        if let Some(child) = child.filter(|_| heads.heads.len() <= PULL_HEADS_MAX) {
-            self.writers.pulls.answered(child, heads.pull, heads.heads);
+        let is_member = self.children.is_member(edge);
+        if let Some(child) = self.children.get(edge) {
+            self.writers.pulls.answered(child.node, is_member, heads);
         }
     }
 

@@ -308,7 +308,7 @@ impl Redirector {
                 proxy.writing().give_back(now, child, &back, outbox);
             }
             (Up::Heads(heads), Some(proxy)) => {
-                proxy.writing().heads(now, child.node, heads, outbox);
+                proxy.writing().heads(now, child, heads, outbox);
             }
             (Up::Decide(decide), _) => self.forwarder().decide(edge, decide, outbox),
             (Up::Settled(settled), Some(proxy)) => {

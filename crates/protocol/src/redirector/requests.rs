@@ -372,11 +372,13 @@ impl Forwarder<'_> {
         outbox: &mut Outbox,
     ) {
         for edge in self.passed.call_answered(result.call) {
+            let mut result = result.clone();
             if let Some((proxy, peer)) = self.homes.get_mut(&result.home).zip(self.below.get(&edge))
+                && !proxy.writing().answered(now, (edge, peer), &result, outbox)
             {
-                proxy.writing().answered(now, (edge, peer), result, outbox);
+                result.result = Err(CallError::TooMany);
             }
-            self.answer(result.home, edge, Down::CallResult(result.clone()), outbox);
+            self.answer(result.home, edge, Down::CallResult(result), outbox);
         }
     }
 }

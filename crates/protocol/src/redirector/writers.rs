@@ -113,32 +113,37 @@ pub(super) struct Writing<'a> {
 }
 
 impl Writing<'_> {
-    /// The home has answered a call that came up this edge. What it granted counts for this child from here on.
+    /// The home has answered a call that came up this edge. What it granted counts for this child from here on. False: this site has no
+    /// place for it, so the child must not believe in it.
     pub(super) fn answered(
         &mut self,
         now: Millis,
         (edge, peer): (EdgeId, &Peer),
         result: &message::CallResult,
         outbox: &mut Outbox,
-    ) {
+    ) -> bool {
         let asked = self.writers.asked.remove(&(result.call, edge));
         match (asked, &result.result) {
             (Some(Asked::Follow(segment)), Ok(CallResponse::Following { position, .. })) => {
                 let is_member = peer.kind == NodeKind::Member;
                 self.up.advance(*position);
-                if self.writers.followers.add(edge, segment, is_member) {
+                let is_added = self.writers.followers.add(edge, segment, is_member);
+                if is_added {
                     self.tell_again(edge, segment, outbox);
                 }
+                is_added
             }
             (Some(Asked::Lease(segments)), Ok(CallResponse::Leased { lease_ms })) => {
-                outbox.note(Note::LeaseGranted);
                 let until = now.plus(u64::from(*lease_ms));
-                // Above its limit it holds none here, and the home waits for it as for one that is gone.
-                self.writers.leases.grant(peer.node, &segments, until);
+                if !self.writers.leases.grant(peer.node, &segments, until) {
+                    return false;
+                }
+                outbox.note(Note::LeaseGranted);
                 let mayed = segments.into_iter().map(|segment| (edge, segment));
                 self.writers.may_write.extend(mayed);
+                true
             }
-            _ => {}
+            _ => true,
         }
     }
 
@@ -226,13 +231,12 @@ impl Writing<'_> {
     pub(super) fn heads(
         &mut self,
         now: Millis,
-        child: MemberId,
+        child: &Peer,
         heads: message::Heads,
         outbox: &mut Outbox,
     ) {
-        if heads.heads.len() <= PULL_HEADS_MAX {
-            self.writers.pulls.answered(child, heads.pull, heads.heads);
-        }
+        let is_member = child.kind == NodeKind::Member;
+        self.writers.pulls.answered(child.node, is_member, heads);
         self.finish(now, outbox);
     }
 

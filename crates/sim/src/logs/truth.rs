@@ -131,11 +131,13 @@ pub(super) fn still_expected(world: &World, expected: Expected) -> Expected {
 pub(super) fn judge(world: &mut World, no: usize, slot: u16, seen: &Seen) -> Checked {
     let name = &world.nodes[no].name;
     for (what, tokens) in [("committed", &seen.committed), ("shown", &seen.shown)] {
-        let once: BTreeSet<&Token> = tokens.iter().collect();
+        let mut once = BTreeSet::new();
+        let again = tokens.iter().find(|token| !once.insert(*token));
         demand!(
-            once.len() == tokens.len(),
+            again.is_none(),
             "once",
-            "{name} sees a token twice, {what}: {tokens:?}"
+            "{name} sees a token twice, {what}, among {}: {again:?}",
+            tokens.len()
         );
     }
     let process = (no, world.nodes[no].life);
@@ -178,9 +180,9 @@ pub(super) fn judge_pull(world: &World, no: usize, expected: &Expected, seen: &S
         demand!(
             is_rejected || seen.committed.contains(token),
             "pulls",
-            "{} pulled, and misses {token:?}, which was answered before: {:?}",
+            "{} pulled, and misses {token:?}, which was answered before; it sees {} others",
             world.nodes[no].name,
-            seen.committed
+            seen.committed.len()
         );
     }
     Ok(())

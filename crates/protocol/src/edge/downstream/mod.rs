@@ -784,8 +784,9 @@ impl Children {
         at: (Position, Stamp),
         outbox: &mut Outbox<A>,
     ) {
-        let followers = followers.iter();
-        for edge in followers.filter(|edge| self.by_edge.contains_key(edge)) {
+        let may_hear = |edge: &&EdgeId| self.may_read(**edge, update.segment);
+        let followers: Vec<&EdgeId> = followers.iter().filter(may_hear).collect();
+        for edge in followers {
             let saved = message::Saved {
                 update,
                 is_executed: false,

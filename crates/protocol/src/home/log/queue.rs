@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 use core::mem::size_of;
 use thorp_model::{
     Audience, CallError, CallId, CallResponse, CommitId, Doubt, DoubtHome, EdgeId, HomeId, Joint,
-    JointAnswer, Mark, Outcome, PageChange, PageId, PartDigest, Position, SegmentId, SegmentInfo,
-    SlotSet, Stamp, UpdateId, message,
+    JointAnswer, LogState, Mark, Outcome, PageChange, PageId, PartDigest, Position, SegmentId,
+    SegmentInfo, SlotSet, Stamp, UpdateId, message,
 };
 
 /// What an entry of the queue is charged beside its batch, in bytes.
@@ -84,6 +84,10 @@ impl OnDurable {
             OnDurable::Answer(_, _, Ok(CallResponse::Segments { segments, .. })) => {
                 let bytes = |info: &SegmentInfo| size_of::<SegmentInfo>() + info.path.len();
                 segments.iter().map(bytes).sum()
+            }
+            OnDurable::Answer(_, _, Ok(CallResponse::Following { logs, .. })) => {
+                let refused = logs.iter().map(|log| log.refused.len());
+                logs.len() * size_of::<LogState>() + refused.sum::<usize>() * size_of::<u64>()
             }
             OnDurable::Answer(_, _, Ok(CallResponse::Doubts { doubts, .. })) => {
                 let others = doubts.iter().map(|doubt| doubt.others.len());

@@ -29,7 +29,11 @@ pub(super) struct Custody {
 impl Custody {
     /// The number of the next update of a log.
     pub(super) fn next_number(&self, log: LogId) -> u64 {
-        self.last.get(&log).copied().unwrap_or_default() + 1
+        self.last
+            .get(&log)
+            .copied()
+            .unwrap_or_default()
+            .saturating_add(1)
     }
 
     /// An update is durable.
@@ -82,7 +86,8 @@ impl Custody {
     pub(super) fn confirmed(&self, log: LogId) -> u64 {
         let mut open = self.open().filter(|own| own.update.id.log == log);
         let first = open.next().map(|own| own.update.id.number);
-        first.unwrap_or_else(|| self.next_number(log)) - 1
+        let next = first.unwrap_or_else(|| self.next_number(log));
+        next.saturating_sub(1)
     }
 
     /// The updates that may go up next, the first of each log first.

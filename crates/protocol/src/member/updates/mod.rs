@@ -60,6 +60,8 @@ impl InSegment {
     fn logs(&self) -> Vec<LogId> {
         let mut logs = self.custody.logs();
         logs.extend(self.following.logs());
+        logs.sort_unstable();
+        logs.dedup();
         logs
     }
 }
