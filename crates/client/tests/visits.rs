@@ -156,11 +156,23 @@ fn a_view_moves_at_open_at_each_access_or_on_refresh() {
 fn what_is_not_kept_any_more_is_an_error() {
     let scene = scene();
     let Scene {
-        home, anna, object, ..
+        home, anna, other, ..
     } = &scene;
+    // Far enough behind that it is in another page.
+    let segment = news(anna);
+    let object = &anna
+        .transact(|tx| {
+            for _ in 0..100 {
+                tx.create(&segment, vec![0; 1000])?;
+            }
+            tx.create(&segment, "old")
+        })
+        .unwrap();
     let small = home.config().name("carl").cache_bytes(1);
     let carl = Member::join(small).unwrap();
     let mut view = visit(&carl, "snapshot,mode=rd");
+    // From its first read on a visit stays where it is.
+    assert_eq!(view.read(other).unwrap(), b"old");
     write(anna, object, "new");
     eventually("the change is here", || {
         carl.transact(|tx| tx.read(object).map(<[u8]>::to_vec))
@@ -263,7 +275,6 @@ fn what_is_not_built_or_not_meant_is_refused() {
         ("strict", "use Member::transact"),
         ("locking", "locks are not built yet"),
         ("mode=rdlk", "locks are not built yet"),
-        ("eventual", "logs are not built yet"),
         ("mode=wr,order=stamp", "stamp order is not built yet"),
     ];
     for (text, words) in cases {
@@ -272,6 +283,12 @@ fn what_is_not_built_or_not_meant_is_refused() {
         assert_eq!(refused.kind(), ErrorKind::Invalid, "{text}");
         assert!(refused.to_string().contains(words), "{text}: {refused}");
     }
+    // Anna joined without a log.
+    let mut without = visit(anna, "eventual");
+    let refused = without.write(object, "x").and_then(|()| without.publish());
+    let refused = refused.unwrap_err().to_string();
+    assert!(refused.contains("JoinConfig::log"), "{refused}");
+    drop(without);
     let wrong = Consistency::STREAM.atomic();
     let refused = Visit::open(anna, wrong, &[&segment]).err().unwrap();
     assert!(refused.to_string().contains("leaves as one"), "{refused}");
