@@ -20,6 +20,7 @@ pub mod failure;
 pub mod faults;
 mod forger;
 pub mod freshness;
+mod given;
 mod going_back;
 pub mod history;
 mod hostile;
@@ -52,6 +53,7 @@ pub use trace::Mode;
 use counts::Counts;
 use failure::{Checked, Failure};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use trace::Trace;
 use world::World;
 
 /// What came of one seed.
@@ -69,26 +71,26 @@ pub struct Story {
     pub result: Checked,
 }
 
+impl Story {
+    fn of(seed: u64, trace: &Trace, counts: Counts, told: std::thread::Result<Checked>) -> Self {
+        Story {
+            seed,
+            counts,
+            hash: trace.hash(),
+            tail: trace.tail().map(str::to_string).collect(),
+            result: told.unwrap_or_else(|_| Err(Failure::new("panic", campaign::last_panic()))),
+        }
+    }
+}
+
 /// Runs the village of a seed whose homes go back.
 pub fn run_back(seed: u64, options: Options) -> Story {
-    let mut story = back::run(seed, options);
-    if let Err(failure) = &mut story.result
-        && failure.checker == back::PANIC
-    {
-        failure.detail = campaign::last_panic();
-    }
-    story
+    back::run(seed, options)
 }
 
 /// Runs the village of a seed whose members write by logs.
 pub fn run_logs(seed: u64, options: Options) -> Story {
-    let mut story = logs::run(seed, options);
-    if let Err(failure) = &mut story.result
-        && failure.checker == logs::PANIC
-    {
-        failure.detail = campaign::last_panic();
-    }
-    story
+    logs::run(seed, options)
 }
 
 /// Runs the village of a seed.
@@ -114,12 +116,6 @@ fn tell(seed: u64, world: Checked<World>, run: fn(&mut World) -> Checked) -> Sto
             };
         }
     };
-    let result = catch_unwind(AssertUnwindSafe(|| run(&mut world)));
-    Story {
-        seed,
-        hash: world.trace.hash(),
-        tail: world.trace.tail().map(str::to_string).collect(),
-        result: result.unwrap_or_else(|_| Err(Failure::new("panic", campaign::last_panic()))),
-        counts: world.counts,
-    }
+    let told = catch_unwind(AssertUnwindSafe(|| run(&mut world)));
+    Story::of(seed, &world.trace, world.counts, told)
 }

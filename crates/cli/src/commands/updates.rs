@@ -62,10 +62,10 @@ fn read(dir: &PathBuf) -> Result<(UpdateLog, Vec<UpdateRecord>), Failure> {
     Ok((log, updates))
 }
 
-/// An update's name on the command line: its log, segment and number.
+/// An update's name on the command line: its home, log, segment and number. A log counts for each home and segment.
 fn name(record: &UpdateRecord) -> String {
-    let id = record.update.id;
-    format!("{}/{}/{}", id.log, id.segment, id.number)
+    let (home, id) = (record.update.home, record.update.id);
+    format!("{home}/{}/{}/{}", id.log, id.segment, id.number)
 }
 
 fn list<'a>(updates: impl Iterator<Item = &'a UpdateRecord>, json: bool) -> Result<(), Failure> {
@@ -80,7 +80,6 @@ fn list<'a>(updates: impl Iterator<Item = &'a UpdateRecord>, json: bool) -> Resu
     }
     let mut table = Table::new(&[
         ("update", Side::Left),
-        ("home", Side::Right),
         ("objects", Side::Right),
         ("bytes", Side::Right),
         ("what became of it", Side::Left),
@@ -88,7 +87,6 @@ fn list<'a>(updates: impl Iterator<Item = &'a UpdateRecord>, json: bool) -> Resu
     for record in updates {
         table.row(vec![
             name(record),
-            record.update.home.to_string(),
             objects(record).to_string(),
             record.update.bytes().to_string(),
             fate(record),
@@ -170,3 +168,62 @@ Only updates that a home has refused can be dropped: the home may have executed 
 
 Examples:
   thorp updates drop notes-log";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+    use thorp_model::records::{self, update_key};
+    use thorp_model::{
+        Batch, HomeId, LogId, Mark, MemberId, Purpose, Refusal, SegmentId, Table, Update, UpdateId,
+    };
+
+    /// A log with the first update for two homes, the second one refused, and another for the second home.
+    fn log(dir: &Path) {
+        let put = |home, number, rejected| {
+            let id = UpdateId {
+                log: LogId(MemberId(7)),
+                segment: SegmentId(1),
+                number,
+            };
+            let (home, writes) = (HomeId(home), Vec::new());
+            let update = Update { home, id, writes };
+            let record = UpdateRecord { update, rejected };
+            records::put(Table::Meta, update_key(home, id), &record)
+        };
+        let ops = vec![
+            put(1, 1, Some(Refusal::Unknown)),
+            put(2, 1, Some(Refusal::Unknown)),
+            put(2, 2, None),
+        ];
+        let log = UpdateLog::open(dir, "anna").unwrap();
+        let (mark, purpose) = (Mark(1), Purpose::NewData);
+        log.commit(&[Batch { mark, purpose, ops }]).unwrap();
+    }
+
+    fn names(dir: &PathBuf) -> Vec<String> {
+        let updates = read(dir).unwrap().1;
+        updates.iter().map(name).collect()
+    }
+
+    #[test]
+    fn only_the_refused_updates_that_are_named_are_dropped() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().join("log");
+        log(&dir);
+        let before = names(&dir);
+        assert_eq!(before.len(), 3);
+        let open = std::slice::from_ref(&before[2]);
+        assert!(drop_rejected(&dir, open, true).is_err(), "it may be saved");
+        let other = ["1/7/1/9".to_owned()];
+        assert!(
+            drop_rejected(&dir, &other, true).is_err(),
+            "it is not there"
+        );
+        let first = std::slice::from_ref(&before[0]);
+        assert!(drop_rejected(&dir, first, true).is_ok());
+        assert_eq!(names(&dir), before[1..], "the other home's stays");
+        assert!(drop_rejected(&dir, &[], true).is_ok());
+        assert_eq!(names(&dir), before[2..]);
+    }
+}

@@ -44,8 +44,9 @@ use thorp_model::{
 /// With `failures=optimistic` updates go into the log of this member ([`JoinConfig::log`](crate::JoinConfig::log)), also while
 /// their home is away. The visit sees them, and those of neighbours that do the same, before the home has executed them.
 ///
-/// **Not built yet:** logs at sites; locks (`mode=rdlk`, `mode=wrlk`); stamp order. Each is refused. A hard bound in updates asks the home at each opening of the view, as `mods=0`
-/// does. Updates leave as ordinary commits, so their order is serial whatever was asked.
+/// **Not built yet:** locks (`mode=rdlk`, `mode=wrlk`) and stamp order, which are refused; and logs at sites. A hard bound in
+/// updates asks the home at each opening of the view, as `mods=0` does. Updates leave as ordinary commits, so their order is
+/// serial whatever was asked.
 #[must_use = "what it updates is given up if it is dropped before its close"]
 pub struct Visit {
     member: Member,

@@ -39,6 +39,16 @@ pub(super) struct Caller<'a> {
 }
 
 impl Caller<'_> {
+    /// The same caller, for a while.
+    pub(super) fn reborrow(&mut self) -> Caller<'_> {
+        Caller {
+            calls: self.calls,
+            homes: self.homes,
+            uplink: self.uplink,
+            signing: self.signing,
+        }
+    }
+
     /// Makes a call of the program, if it has not too many.
     pub(super) fn call_of_program(
         &mut self,

@@ -321,9 +321,9 @@ impl Member {
             }
             Request::Follow { home, segment, on } => {
                 let wanted = (home, segment, on);
-                self.updating().want(request_id, wanted, outbox);
+                self.updating().sharing().want(request_id, wanted, outbox);
             }
-            Request::Leave => self.updating().leave(outbox),
+            Request::Leave => self.updating().leasing().leave(outbox),
             Request::ListUpdates => {
                 let list = Response::Updates(self.updates.list());
                 outbox.act(MemberAction::Respond(request_id, list));
@@ -338,7 +338,7 @@ impl Member {
             replica.pages.forget_request(request_id);
         }
         self.caller().forget(request_id);
-        self.updating().forget(request_id);
+        self.updating().sharing().forget(request_id);
     }
 
     fn evict(&mut self, places: &[Place], outbox: &mut Outbox) {
@@ -366,7 +366,7 @@ impl Member {
         }
         if let Down::Update(told) = message {
             // It is beside all streams.
-            return self.updating().shown(told, outbox);
+            return self.updating().sharing().shown(told, outbox);
         }
         // A member belongs to one parent at a time, for each home (rule 1).
         let home = message.home();
@@ -394,8 +394,11 @@ impl Member {
                 let update = Some((saved.update, saved.is_executed));
                 self.step(now, (saved.step, update), outbox);
             }
-            Down::Get(get) => self.updating().pulled(&get, outbox),
-            Down::Tell(tell) => self.updating().told_to_tell(home, tell.segment, outbox),
+            Down::Get(get) => self.updating().sharing().pulled(&get, outbox),
+            Down::Tell(tell) => self
+                .updating()
+                .sharing()
+                .told_to_tell(home, tell.segment, outbox),
             Down::Update(_) => {}
             Down::Image(response) => self.homes.at(home).image(now, response, outbox),
             Down::Peer(peer) => self.homes.at(home).peer_image(now, peer, outbox),
@@ -510,7 +513,7 @@ impl Member {
             self.submitter().ended(home, commit, outcome, outbox);
         }
         self.homes.at(home).caught_up(now, outbox);
-        self.updating().tell_due(outbox);
+        self.updating().sharing().tell_due(outbox);
     }
 
     fn answered(&mut self, now: Millis, result: message::CallResult, outbox: &mut Outbox) {
@@ -522,7 +525,9 @@ impl Member {
                     self.went_on(now, home, ended, outbox);
                 }
             }
-            Some(Answered::Leased(result)) => self.updating().leased(home, &result, outbox),
+            Some(Answered::Leased(result)) => {
+                self.updating().leasing().leased(home, &result, outbox)
+            }
             Some(Answered::Registered) => {
                 self.submitter().send_dropped_decisions(home, outbox);
                 self.send_waiting(home, outbox);

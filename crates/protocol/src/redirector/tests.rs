@@ -6,13 +6,16 @@ use crate::redirector::{Outbox, Redirector, RedirectorConfig};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::convert::Infallible;
-use thorp_model::limits::{FETCHES_AHEAD_PER_CHILD_MAX, HINT_PAGES_MAX, SUCCESSORS_UNDER_WAY_MAX};
+use thorp_model::limits::{
+    FETCHES_AHEAD_PER_CHILD_MAX, FOLLOWED_SEGMENTS_MAX, HINT_PAGES_MAX, LEASES_PER_CHILD_MAX,
+    SUCCESSORS_UNDER_WAY_MAX,
+};
 use thorp_model::{
-    Action, Attempt, CallId, CallRequest, CallResponse, Claim, CommitId, CommitRequest,
+    Action, Attempt, CallError, CallId, CallRequest, CallResponse, Claim, CommitId, CommitRequest,
     DELEGATION_VERSION, Decision, Delegation, DelegationNo, DelegationText, Direction, Down,
     EdgeId, EntryNo, Epoch, Event, FetchRefusal, FetchResult, HomeId, MemberId, Message, Millis,
     NameId, NodeKind, Note, Now, PageId, Part, Participant, Peer, Position, Proof, Registration,
-    Stamp, StateMachine, Step, Up, message,
+    SegmentId, Stamp, StateMachine, Step, Up, message,
 };
 
 const HOME: HomeId = HomeId(1);
@@ -531,4 +534,77 @@ fn what_is_likely_is_asked_for_within_its_limit() {
         longest = hints.fold(longest, usize::max);
     }
     assert_eq!((ahead, longest), (SUCCESSORS_UNDER_WAY_MAX, HINT_PAGES_MAX));
+}
+
+/// A child asks its home for something by a call; the home grants it. What the child is told.
+fn granted(
+    redirector: &mut Redirector,
+    number: u64,
+    (request, response): (CallRequest, CallResponse),
+) -> Vec<Result<CallResponse, CallError>> {
+    let member = node_at(CHILD);
+    let call = CallId { member, number };
+    let home = HOME;
+    let asked = message::Call {
+        call,
+        home,
+        request,
+    };
+    let message = Message::Up(Up::Call(asked));
+    let edge = CHILD;
+    tell(redirector, Event::Received { edge, message });
+    let result = Ok(response);
+    let answer = message::CallResult { home, call, result };
+    let effects = tell(redirector, from_above(Down::CallResult(answer)));
+    let told = effects.into_iter().filter_map(|effect| match effect {
+        Action::Send(CHILD, Message::Down(Down::CallResult(answer))) => Some(answer.result),
+        _ => None,
+    });
+    told.collect()
+}
+
+/// A site that has no place for a lease would not ask its holder, so a pull would miss what the holder has answered (rule C3).
+#[test]
+fn a_lease_for_which_a_site_has_no_place_is_none() {
+    let mut redirector = redirector();
+    let fits = LEASES_PER_CHILD_MAX as u32;
+    let mut lease = |segment| {
+        let segments = Vec::from([SegmentId(segment)]);
+        let request = CallRequest::Lease { segments };
+        let response = CallResponse::Leased { lease_ms: 1_000 };
+        granted(
+            &mut redirector,
+            u64::from(segment),
+            (request, response.clone()),
+        )
+    };
+    let leased = Vec::from([Ok(CallResponse::Leased { lease_ms: 1_000 })]);
+    for segment in 1..=fits {
+        assert_eq!(lease(segment), leased, "{segment}");
+    }
+    assert_eq!(lease(fits + 1), [Err(CallError::TooMany)]);
+    assert_eq!(lease(1), leased, "more time for one that it holds");
+}
+
+/// A child that follows is told of each update that is saved. So it must not believe that it follows where the site has no place.
+#[test]
+fn a_child_follows_only_where_its_site_has_a_place() {
+    let mut redirector = redirector();
+    let fits = FOLLOWED_SEGMENTS_MAX as u32;
+    let mut is_followed = |segment| {
+        let (logs, segment_id) = (Vec::new(), SegmentId(segment));
+        let request = CallRequest::Follow {
+            segment: segment_id,
+            logs,
+        };
+        let response = CallResponse::Following {
+            position: Position(1),
+            logs: Vec::new(),
+        };
+        let told = granted(&mut redirector, u64::from(segment), (request, response));
+        assert_eq!(told.len(), 1);
+        told[0].is_ok()
+    };
+    assert!((1..=fits).all(&mut is_followed));
+    assert!(!is_followed(fits + 1));
 }

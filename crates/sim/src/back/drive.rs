@@ -6,64 +6,14 @@ use super::world::World;
 use super::{disks, program, sessions, truth};
 use crate::Authority;
 use crate::failure::{Checked, Failure, demand};
+use crate::given::{Given, Wanted};
 use crate::node::Machine;
 use crate::time::{At, Local, NodeNo};
-use std::convert::Infallible;
-use thorp_model::{Action, Down, Event, HomeId, Message, NodeKind, Now, Outbox, StateMachine};
+use thorp_model::{Action, Down, Event, HomeId, Message, NodeKind, Outbox};
 use thorp_protocol::{
-    AliveLimits, Home, HomeAction, HomeCommand, HomeConfig, Member, MemberAction, MemberCommand,
-    MemberConfig, OtherHistory, Redirector, RedirectorConfig, Reopen, Response,
+    AliveLimits, Home, HomeAction, HomeConfig, Member, MemberAction, MemberConfig, OtherHistory,
+    Redirector, RedirectorConfig, Reopen, Response,
 };
-
-/// What a node is given.
-#[derive(Debug)]
-pub(super) enum Given {
-    /// What any node may be given.
-    Event(Event<Infallible>),
-    /// By a home's disk.
-    Home(HomeCommand),
-    /// By a member's program.
-    Member(MemberCommand),
-}
-
-/// What only nodes of one role want.
-enum Wanted {
-    Home(HomeAction),
-    Member(MemberAction),
-}
-
-fn run<M: StateMachine>(
-    machine: &mut M,
-    now: Now,
-    event: Event<M::Command>,
-    wrap: impl Fn(M::Action) -> Wanted,
-) -> Vec<Action<Wanted>> {
-    let mut outbox = Outbox::new();
-    machine.handle(now, event, &mut outbox);
-    let actions = outbox.actions.into_iter();
-    actions.map(|action| action.map(&wrap)).collect()
-}
-
-fn give(machine: &mut Machine, now: Now, given: Given) -> Vec<Action<Wanted>> {
-    match (machine, given) {
-        (Machine::Home(home), Given::Event(event)) => {
-            run(&mut **home, now, event.for_role(), Wanted::Home)
-        }
-        (Machine::Home(home), Given::Home(command)) => {
-            run(&mut **home, now, Event::Command(command), Wanted::Home)
-        }
-        (Machine::Site(site), Given::Event(event)) => {
-            run(&mut **site, now, event, |never| match never {})
-        }
-        (Machine::Member(member), Given::Event(event)) => {
-            run(&mut **member, now, event.for_role(), Wanted::Member)
-        }
-        (Machine::Member(member), Given::Member(command)) => {
-            run(&mut **member, now, Event::Command(command), Wanted::Member)
-        }
-        _ => Vec::new(),
-    }
-}
 
 /// Hands something to a node's machine, does what follows, and looks at the node.
 pub(super) fn handle(world: &mut World, no: NodeNo, given: Given) -> Checked {
@@ -79,7 +29,7 @@ pub(super) fn handle(world: &mut World, no: NodeNo, given: Given) -> Checked {
     let Some(machine) = &mut world.node(no).machine else {
         return Ok(());
     };
-    let actions = give(machine, clocks, given);
+    let actions = given.to(machine, clocks);
     if let Some((edge, home)) = began {
         follow(world, no, edge, home);
     }

@@ -34,15 +34,12 @@ mod world;
 
 use crate::Story;
 use crate::failure::{Checked, Failure, demand};
+use crate::given::Given;
 use crate::options::Options;
 use crate::time::{At, Local, NodeNo, Planned};
-use drive::Given;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use thorp_protocol::{HomeCommand, MemberCommand};
 use world::World;
-
-/// What is wrong when a machine panics. The campaign knows what was said then.
-pub(crate) const PANIC: &str = "panic";
 
 /// Transactions that each session has to end well, once the village is healed.
 const PROGRESS_MIN: u64 = 3;
@@ -75,14 +72,8 @@ pub const EVERYTHING: &[&str] = &[
 pub(crate) fn run(seed: u64, options: Options) -> Story {
     let mut world = World::new(seed, options);
     world.trace.line(|| format!("seed {seed}"));
-    let result = catch_unwind(AssertUnwindSafe(|| tell(&mut world)));
-    Story {
-        seed,
-        hash: world.trace.hash(),
-        tail: world.trace.tail().map(str::to_string).collect(),
-        result: result.unwrap_or_else(|_| Err(Failure::new(PANIC, ""))),
-        counts: world.counts,
-    }
+    let told = catch_unwind(AssertUnwindSafe(|| tell(&mut world)));
+    Story::of(seed, &world.trace, world.counts, told)
 }
 
 /// The whole story: faults, healing, progress, rest, and a last look.

@@ -6,71 +6,25 @@ use super::world::{Local, World};
 use super::{network, truth};
 use crate::Authority;
 use crate::failure::{Checked, Failure};
+use crate::given::{Given, Wanted};
 use crate::node::Machine;
-use std::convert::Infallible;
 use thorp_model::records::{UpdateRecord, decode, decode_page, page_key, update_range};
 use thorp_model::{
-    Action, Batch, Event, Lack, Mark, NodeKind, Now, Outbox, PageId, Purpose, Reader, Scan,
-    StateMachine, Table,
+    Action, Batch, Event, Lack, Mark, NodeKind, Outbox, PageId, Purpose, Reader, Scan, Table,
 };
 use thorp_protocol::{
     AliveLimits, Home, HomeAction, HomeCommand, HomeConfig, LoadResult, Member, MemberAction,
     MemberCommand, MemberConfig, Redirector, RedirectorConfig,
 };
 
-/// What only nodes of one role want.
-enum Wanted {
-    Home(HomeAction),
-    Member(MemberAction),
-}
-
-fn run<M: StateMachine>(
-    machine: &mut M,
-    now: Now,
-    event: Event<M::Command>,
-    wrap: impl Fn(M::Action) -> Wanted,
-) -> Vec<Action<Wanted>> {
-    let mut outbox = Outbox::new();
-    machine.handle(now, event, &mut outbox);
-    let actions = outbox.actions.into_iter();
-    actions.map(|action| action.map(&wrap)).collect()
-}
-
-/// Hands an event to a node's machine, and does what follows.
-pub(super) fn handle(world: &mut World, no: usize, event: Event<Infallible>) -> Checked {
+/// Hands something to a node's machine, and does what follows.
+pub(super) fn handle(world: &mut World, no: usize, given: Given) -> Checked {
     let (at, now) = (world.now, world.nodes[no].now(world.now));
     let name = &world.nodes[no].name;
-    world.trace.line(|| format!("{at} {name} <- {event:?}"));
+    world.trace.line(|| format!("{at} {name} <- {given:?}"));
     let actions = match &mut world.nodes[no].machine {
-        Some(Machine::Home(home)) => run(&mut **home, now, event.for_role(), Wanted::Home),
-        Some(Machine::Site(site)) => run(&mut **site, now, event, |never| match never {}),
-        Some(Machine::Member(member)) => run(&mut **member, now, event.for_role(), Wanted::Member),
-        _ => Vec::new(),
-    };
-    perform(world, no, actions)
-}
-
-fn of_home(world: &mut World, no: usize, command: HomeCommand) -> Checked {
-    let now = world.nodes[no].now(world.now);
-    let event = Event::Command(command);
-    let actions = match &mut world.nodes[no].machine {
-        Some(Machine::Home(home)) => run(&mut **home, now, event, Wanted::Home),
-        _ => Vec::new(),
-    };
-    perform(world, no, actions)
-}
-
-/// Hands a command to a member.
-pub(super) fn of_member(world: &mut World, no: usize, command: MemberCommand) -> Checked {
-    let (at, now) = (world.now, world.nodes[no].now(world.now));
-    let name = &world.nodes[no].name;
-    world
-        .trace
-        .line(|| format!("{at} {name} is told {command:?}"));
-    let event = Event::Command(command);
-    let actions = match &mut world.nodes[no].machine {
-        Some(Machine::Member(member)) => run(&mut **member, now, event, Wanted::Member),
-        _ => Vec::new(),
+        Some(machine) => given.to(machine, now),
+        None => Vec::new(),
     };
     perform(world, no, actions)
 }
@@ -122,7 +76,7 @@ fn act_of_member(world: &mut World, no: usize, action: MemberAction) -> Checked 
             let is_full = world.nodes[no].disk.as_ref().is_some_and(|disk| disk.full);
             if is_new && is_full {
                 let command = MemberCommand::NotKept(batch.mark, Some(Lack::OF_ALL));
-                return of_member(world, no, command);
+                return handle(world, no, Given::Member(command));
             }
             append(world, no, batch);
         }
@@ -178,8 +132,8 @@ fn sync(world: &mut World, no: usize, batches: usize) {
 
 fn sync_told(world: &mut World, no: usize, mark: Mark) -> Checked {
     match world.nodes[no].kind {
-        NodeKind::Home => of_home(world, no, HomeCommand::Durable(mark)),
-        _ => of_member(world, no, MemberCommand::Kept(mark)),
+        NodeKind::Home => handle(world, no, Given::Home(HomeCommand::Durable(mark))),
+        _ => handle(world, no, Given::Member(MemberCommand::Kept(mark))),
     }
 }
 
@@ -201,7 +155,7 @@ fn read(world: &mut World, no: usize, page: PageId) -> Checked {
     let image = stored.map(|value| decode_page(&key, &value)).transpose();
     let image = image.map_err(|error| Failure::new("disk", error.to_string()))?;
     let result = LoadResult::Found(image);
-    of_home(world, no, HomeCommand::Loaded { page, result })
+    handle(world, no, Given::Home(HomeCommand::Loaded { page, result }))
 }
 
 // --- What happens at a node ---
@@ -218,7 +172,7 @@ pub(super) fn happen(world: &mut World, no: usize, local: Local) -> Checked {
             node.tick_planned = None;
             let due = node.machine.as_ref().and_then(|machine| machine.deadline());
             if due.is_some_and(|due| node.at(due) <= now) {
-                return handle(world, no, Event::Tick);
+                return handle(world, no, Given::Event(Event::Tick));
             }
             world.plan_tick(no);
         }

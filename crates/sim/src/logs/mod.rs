@@ -24,12 +24,10 @@ mod world;
 
 use crate::Story;
 use crate::failure::{Checked, Failure, demand};
+use crate::given::Given;
 use crate::options::Options;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use world::{Local, What, World};
-
-/// What is wrong when a machine panics. The campaign knows what was said then.
-pub(crate) const PANIC: &str = "panic";
 
 /// What a large campaign has to see.
 pub const EVERYTHING: &[&str] = &[
@@ -58,14 +56,8 @@ const REST_MS_MAX: u64 = 120_000;
 /// Runs the village of a seed.
 pub(crate) fn run(seed: u64, options: Options) -> Story {
     let mut world = World::new(seed, options);
-    let result = catch_unwind(AssertUnwindSafe(|| tell(&mut world)));
-    Story {
-        seed,
-        hash: world.trace.hash(),
-        tail: world.trace.tail().map(str::to_string).collect(),
-        result: result.unwrap_or_else(|_| Err(Failure::new(PANIC, ""))),
-        counts: world.counts,
-    }
+    let told = catch_unwind(AssertUnwindSafe(|| tell(&mut world)));
+    Story::of(seed, &world.trace, world.counts, told)
 }
 
 /// The whole story: faults, healing, rest, and a last look.
@@ -112,7 +104,7 @@ fn next(world: &mut World) -> Checked {
     world.trace.digest(|digest| digest.number(at));
     match what {
         What::Arrive { edge, down } => match network::arrive(world, edge, down) {
-            Some((no, event)) => drive::handle(world, no, event),
+            Some((no, event)) => drive::handle(world, no, Given::Event(event)),
             None => Ok(()),
         },
         What::Strike => faults::strike(world),

@@ -6,6 +6,7 @@ use super::program::Wait;
 use super::world::{Local, World};
 use super::{drive, truth};
 use crate::failure::Checked;
+use crate::given::Given;
 use thorp_model::{
     CallError, CallRequest, CallResponse, Generation, PageWrites, Procedure, RequestId, Slot,
     WriteOp,
@@ -75,7 +76,7 @@ pub(super) fn step(world: &mut World, no: usize) -> Checked {
         60..62 => scribe.request(Wait::Other, Request::Leave),
         _ => return Ok(()),
     };
-    drive::of_member(world, no, command)
+    drive::handle(world, no, Given::Member(command))
 }
 
 /// One update: a token is appended. A wrong one is for another object of the slot, which never was.
@@ -107,7 +108,7 @@ fn look(world: &mut World, no: usize, slot: u16) -> Checked {
         }
         None => {
             let command = scribe.request(Wait::Other, Request::Fetch(PLACE));
-            drive::of_member(world, no, command)
+            drive::handle(world, no, Given::Member(command))
         }
     }
 }

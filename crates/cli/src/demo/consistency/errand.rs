@@ -8,32 +8,32 @@ use serde::{Deserialize, Serialize};
 pub(in crate::demo) enum Errand {
     /// Make a segment with a counter and a text.
     Make {
-        /// The segment.
+        /// The path of the segment.
         segment: String,
     },
     /// Write updates, and watch for those of the others.
     Share {
-        /// The segment.
+        /// The path of the segment.
         segment: String,
-        /// Names what it appends.
+        /// Begins each word that it appends.
         letter: char,
         /// The number of its first update.
         from: u64,
-        /// When.
+        /// How long it goes on, and how often.
         span: Span,
     },
     /// Read again and again.
     Read {
-        /// The segment.
+        /// The path of the segment.
         segment: String,
         /// The consistency of each visit.
         consistency: String,
-        /// When.
+        /// How long it goes on, and how often.
         span: Span,
     },
     /// Read once.
     Look {
-        /// The segment.
+        /// The path of the segment.
         segment: String,
         /// The consistency of the visit.
         consistency: String,
@@ -97,7 +97,7 @@ pub(super) struct Read {
 /// What a visit found.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(super) struct View {
-    /// The counter.
+    /// What the adds of all members came to.
     pub(super) counter: i64,
     /// Of each letter how many updates are in the text.
     pub(super) appended: Vec<(char, u64)>,

@@ -258,6 +258,22 @@ mod tests {
         assert_eq!((queue.bytes(), queue.len()), (0, 0));
     }
 
+    /// Who follows may be told of many refusals: they count until they are sent.
+    #[test]
+    fn an_answer_counts_what_it_tells_of_logs() {
+        let member = MemberId(1);
+        let logs = alloc::vec![LogState {
+            log: thorp_model::LogId(member),
+            saved: 100,
+            refused: (1..=100).collect(),
+        }];
+        let position = Position(1);
+        let following = Ok(CallResponse::Following { position, logs });
+        let call = CallId { member, number: 1 };
+        let answer = OnDurable::Answer(EdgeId(1), call, following);
+        assert!(answer.bytes() >= 100 * size_of::<u64>());
+    }
+
     #[test]
     fn a_receipt_names_no_mark_that_may_be_missing_in_the_store() {
         let mut queue = DurabilityQueue::default();

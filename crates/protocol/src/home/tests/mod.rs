@@ -7,5 +7,6 @@ mod purposes;
 mod registrations;
 mod room;
 mod settlement;
+mod updates;
 mod votes;
 mod world;

@@ -6,12 +6,16 @@
 //! | `custody` | own updates until their home has them |
 //! | `following` | updates of others, and from where on they are heard of |
 //! | `lease` | the right to hold updates that the home has not seen |
-//! | `updating` | the way of each |
+//! | `updating` | the way of each, from the program to the disk, the home, and out of the view |
+//! | `sharing` | what is told to neighbours, and heard from them |
+//! | `leasing` | leases that are asked for and given back |
 
 mod custody;
 mod following;
 mod lease;
+mod leasing;
 mod log;
+mod sharing;
 mod updating;
 
 pub(super) use updating::Updating;
@@ -22,12 +26,14 @@ use lease::Lease;
 use log::Log;
 
 use crate::member::interface::UpdateInfo;
+use crate::member::{MemberAction, Outbox, Response};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use thorp_model::limits::FOLLOWED_SEGMENTS_MAX;
 use thorp_model::records::UpdateRecord;
 use thorp_model::{
-    CommitId, HomeId, LogHead, LogId, Millis, RequestId, SegmentId, Update, UpdateId,
+    CommitId, HomeId, LogHead, LogId, Millis, RequestId, SegmentId, TentativeChange, Update,
+    UpdateId,
 };
 
 /// What a member has of updates in one segment.
@@ -169,7 +175,7 @@ impl Updates {
             here.lease.due().filter(|_| is_wanted)
         });
         let told = self.of.values().filter(|here| here.is_to_tell);
-        let told = told.filter_map(|here| here.told.map(|at| at.plus(updating::TELL_MS)));
+        let told = told.filter_map(|here| here.told.map(|at| at.plus(sharing::TELL_MS)));
         let answers = self.unanswered.iter().map(|waits| waits.until);
         leases
             .chain(told)
@@ -216,10 +222,33 @@ impl Updates {
         lost.map(|(commit, _)| commit).collect()
     }
 
-    /// The open updates of a segment.
-    fn open_in(&self, home: HomeId, segment: SegmentId) -> Vec<Update> {
+    /// A segment cannot be followed: nothing of it is shown any more.
+    fn hide(&mut self, of: (HomeId, SegmentId)) -> TentativeChange {
+        let Some(here) = self.of.get_mut(&of) else {
+            return TentativeChange::default();
+        };
+        let mut settled = here.following.clear();
+        // Whoever waits for it is told that it is over; the reads fail by themselves.
+        here.wanted = 0;
+        let own: Vec<UpdateId> = here.custody.open().map(|own| own.update.id).collect();
+        for id in own {
+            here.custody.show(id, false);
+            settled.push(id);
+        }
+        TentativeChange {
+            shown: Vec::new(),
+            settled,
+        }
+    }
+
+    /// The first open updates of a segment.
+    fn open_in(&self, home: HomeId, segment: SegmentId, most: usize) -> Vec<Update> {
         let here = self.of.get(&(home, segment));
         let open = here.into_iter().flat_map(|here| here.custody.open());
-        open.map(|own| own.update.clone()).collect()
+        open.take(most).map(|own| own.update.clone()).collect()
     }
+}
+
+fn respond(request_id: RequestId, response: Response, outbox: &mut Outbox) {
+    outbox.act(MemberAction::Respond(request_id, response));
 }

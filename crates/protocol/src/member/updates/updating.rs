@@ -2,33 +2,25 @@
 
 use crate::edge::pending_writes::PendingWrites;
 use crate::member::caller::Caller;
-use crate::member::calls::{Called, Purpose};
 use crate::member::commits::Commits;
+use crate::member::updates::leasing::Leasing;
 use crate::member::updates::log::Gathered;
-use crate::member::updates::{InSegment, Unanswered, Updates};
+use crate::member::updates::sharing::Sharing;
+use crate::member::updates::{Unanswered, Updates, respond};
 use crate::member::{MemberAction, NotKept, Outbox, Response};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use thorp_model::limits::{
-    BUSY_RETRY_MS, COMMIT_BYTES_MAX, LEASED_SEGMENTS_MAX, TENTATIVE_BYTES_MAX,
-    UPDATES_IN_FLIGHT_MAX,
-};
+use thorp_model::limits::{BUSY_RETRY_MS, COMMIT_BYTES_MAX, UPDATES_IN_FLIGHT_MAX};
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CallError, CallRequest, CallResponse, CommitId, CommitRequest, EdgeId, HomeId, Lack, LogState,
-    Mark, Millis, NodeKind, Note, PageWrites, Part, Position, Refusal, Registration, RequestId,
-    SegmentId, Stamp, TentativeChange, Up, Update, UpdateId, message, planted,
+    CallError, CallResponse, CommitId, CommitRequest, EdgeId, HomeId, Lack, LogState, Mark, Millis,
+    NodeKind, Note, PageWrites, Part, Position, Refusal, Registration, RequestId, SegmentId, Stamp,
+    TentativeChange, Up, Update, UpdateId, message, planted,
 };
-
-/// A member tells its updates again at most so often.
-pub(super) const TELL_MS: u64 = 100;
 
 /// When a home that has no room for an update is asked again.
 const LONG_RETRY_MS: u32 = 2_000;
-
-/// Updates that it tells at once.
-const TOLD_MAX: usize = 256;
 
 /// Moves updates on.
 #[derive(Debug)]
@@ -43,6 +35,30 @@ pub(in crate::member) struct Updating<'a> {
 impl Updating<'_> {
     fn now(&self) -> Millis {
         self.caller.signing.now.mono
+    }
+
+    /// What the member does for leases.
+    pub(in crate::member) fn leasing(&mut self) -> Leasing<'_> {
+        Leasing {
+            updates: self.updates,
+            caller: self.caller.reborrow(),
+        }
+    }
+
+    /// What the member does with its neighbours.
+    pub(in crate::member) fn sharing(&mut self) -> Sharing<'_> {
+        Sharing {
+            updates: self.updates,
+            caller: self.caller.reborrow(),
+            parents: self.parents,
+        }
+    }
+
+    fn show(&mut self, home: HomeId, tentative: TentativeChange, outbox: &mut Outbox) {
+        if tentative != TentativeChange::default() {
+            let replica = self.caller.homes.at(home);
+            replica.show_tentatively(tentative, outbox);
+        }
     }
 
     // --- The program ---
@@ -91,7 +107,7 @@ impl Updating<'_> {
         let here = self.updates.of.entry((home, segment)).or_default();
         here.written = Some(now);
         self.write(outbox);
-        self.lease(home, outbox);
+        self.leasing().lease(home, outbox);
     }
 
     fn write(&mut self, outbox: &mut Outbox) {
@@ -116,7 +132,7 @@ impl Updating<'_> {
             let (home, id) = (update.home, update.id);
             let here = self.updates.of.entry((home, id.segment)).or_default();
             here.custody.insert(update.clone(), None, true);
-            self.change(
+            self.show(
                 home,
                 TentativeChange {
                     shown: Vec::from([update.clone()]),
@@ -124,7 +140,7 @@ impl Updating<'_> {
                 },
                 outbox,
             );
-            self.tell(&update, outbox);
+            self.sharing().tell(&update, outbox);
             self.updates.unanswered.push(Unanswered {
                 request_id,
                 home,
@@ -135,10 +151,10 @@ impl Updating<'_> {
         }
         homes.dedup();
         for home in homes {
-            self.follow_all(home, outbox);
+            self.sharing().follow_all(home, outbox);
             self.send(home, outbox);
         }
-        self.answer(outbox);
+        self.leasing().answer(outbox);
         self.write(outbox);
     }
 
@@ -154,147 +170,6 @@ impl Updating<'_> {
             respond(request_id, Response::NotKept(why), outbox);
         }
         self.write(outbox);
-    }
-
-    /// Answers programs: with a lease, or where none is to be had in time (rule C10).
-    fn answer(&mut self, outbox: &mut Outbox) {
-        let now = self.now();
-        let (of, homes) = (&self.updates.of, &*self.caller.homes);
-        let is_answered = |waits: &mut Unanswered| {
-            let here = of.get(&(waits.home, waits.id.segment));
-            let is_held = here.is_some_and(|here| here.lease.is_held(now));
-            let may_come = here.is_some_and(|here| here.lease.may_come());
-            let is_reached = homes.edge(waits.home).is_some();
-            is_held || now >= waits.until || !is_reached || !may_come
-        };
-        let answered = self.updates.unanswered.extract_if(.., is_answered);
-        for waits in answered {
-            let here = of.get(&(waits.home, waits.id.segment));
-            let kept = Response::Kept {
-                id: waits.id,
-                is_leased: here.is_some_and(|here| here.lease.is_held(now)),
-            };
-            respond(waits.request_id, kept, outbox);
-        }
-    }
-
-    /// The program wants the updates of others in a segment, or no longer.
-    pub(in crate::member) fn want(
-        &mut self,
-        request_id: RequestId,
-        (home, segment, on): (HomeId, SegmentId, bool),
-        outbox: &mut Outbox,
-    ) {
-        let has_space = self.updates.has_space();
-        let here = self.updates.of.entry((home, segment)).or_default();
-        if !on {
-            here.wanted = here.wanted.saturating_sub(1);
-            return;
-        }
-        if !here.is_followed() && !has_space {
-            return respond(request_id, Response::Busy, outbox);
-        }
-        here.wanted += 1;
-        if here.following.since().is_some() || self.caller.homes.edge(home).is_none() {
-            return respond(request_id, Response::Following, outbox);
-        }
-        here.waiting.push(request_id);
-        self.follow_all(home, outbox);
-    }
-
-    /// The program wants the response to a request no more.
-    pub(in crate::member) fn forget(&mut self, request_id: RequestId) {
-        for here in self.updates.of.values_mut() {
-            let waiting = here.waiting.len();
-            here.waiting.retain(|waits| *waits != request_id);
-            let forgotten = waiting - here.waiting.len();
-            here.wanted = here.wanted.saturating_sub(forgotten);
-        }
-    }
-
-    // --- To the neighbours ---
-
-    /// Shows an update to the neighbours. It is not executed as of where this member stands.
-    fn tell(&self, update: &Update, outbox: &mut Outbox) {
-        let Some(replica) = self.caller.homes.get(update.home) else {
-            return;
-        };
-        let told = message::Told {
-            update: update.clone(),
-            since: replica.up.position,
-        };
-        let sites = self.parents.iter();
-        for (edge, _) in sites.filter(|(_, kind)| **kind == NodeKind::Redirector) {
-            outbox.up(*edge, Up::Update(told.clone()));
-        }
-    }
-
-    /// A neighbour follows: it wants to know what is here.
-    pub(in crate::member) fn told_to_tell(
-        &mut self,
-        home: HomeId,
-        segment: SegmentId,
-        outbox: &mut Outbox,
-    ) {
-        if let Some(here) = self.updates.of.get_mut(&(home, segment)) {
-            here.is_to_tell = true;
-        }
-        self.tell_due(outbox);
-    }
-
-    /// Tells again what is to be told.
-    pub(in crate::member) fn tell_due(&mut self, outbox: &mut Outbox) {
-        let now = self.now();
-        let mut due = Vec::new();
-        for (of, here) in &mut self.updates.of {
-            let is_rested = here.told.is_none_or(|at| now.since(at) >= TELL_MS);
-            let is_held = self.caller.homes.get(of.0).is_none_or(|at| at.up.is_held());
-            if here.is_to_tell && is_rested && !is_held {
-                here.is_to_tell = false;
-                here.told = Some(now);
-                due.push(*of);
-            }
-        }
-        for (home, segment) in due {
-            for update in self.updates.open_in(home, segment).iter().take(TOLD_MAX) {
-                self.tell(update, outbox);
-            }
-        }
-    }
-
-    /// A neighbour shows an update.
-    pub(in crate::member) fn shown(&mut self, told: message::Told, outbox: &mut Outbox) {
-        let message::Told { update, since } = told;
-        let (home, id) = (update.home, update.id);
-        let bytes = update.bytes();
-        let has_space = self.updates.shown_bytes() + bytes <= TENTATIVE_BYTES_MAX;
-        let Some(here) = self.updates.of.get_mut(&(home, id.segment)) else {
-            return;
-        };
-        let is_own = here.custody.get(id).is_some();
-        let is_taken = update.is_whole() && has_space && !is_own;
-        if !is_taken || !here.following.show(id, bytes, since) {
-            return outbox.note(Note::UpdateNotShown);
-        }
-        outbox.note(Note::UpdateShown);
-        let shown = Vec::from([update]);
-        self.change(
-            home,
-            TentativeChange {
-                shown,
-                settled: Vec::new(),
-            },
-            outbox,
-        );
-    }
-
-    fn change(&mut self, home: HomeId, tentative: TentativeChange, outbox: &mut Outbox) {
-        if tentative != TentativeChange::default() {
-            self.caller
-                .homes
-                .at(home)
-                .show_tentatively(tentative, outbox);
-        }
     }
 
     // --- To the home ---
@@ -321,7 +196,7 @@ impl Updating<'_> {
                 }
             }
         }
-        self.change(
+        self.show(
             home,
             TentativeChange {
                 shown: Vec::new(),
@@ -329,8 +204,8 @@ impl Updating<'_> {
             },
             outbox,
         );
-        self.follow_all(home, outbox);
-        self.lease(home, outbox);
+        self.sharing().follow_all(home, outbox);
+        self.leasing().lease(home, outbox);
         self.send(home, outbox);
     }
 
@@ -348,28 +223,7 @@ impl Updating<'_> {
         for request_id in waiting {
             respond(request_id, Response::Following, outbox);
         }
-        self.answer(outbox);
-    }
-
-    /// Asks to follow what has to be followed, where that was not asked.
-    fn follow_all(&mut self, home: HomeId, outbox: &mut Outbox) {
-        if self.caller.homes.edge(home).is_none() {
-            return;
-        }
-        for segment in self.updates.followed(home) {
-            let Some(here) = self.updates.of.get_mut(&(home, segment)) else {
-                continue;
-            };
-            if here.following.is_asked() || here.following.since().is_some() {
-                continue;
-            }
-            here.following.ask();
-            let logs = here.logs();
-            let request = CallRequest::Follow { segment, logs };
-            let purpose = Purpose::Follow(segment);
-            self.caller
-                .call(Called::new(purpose, home, request), outbox);
-        }
+        self.leasing().answer(outbox);
     }
 
     /// The home has told how far the logs of a segment are. True: the member waited for that, and it was the last.
@@ -395,7 +249,7 @@ impl Updating<'_> {
                 (TentativeChange::default(), false)
             }
             // It cannot be followed: nothing of it is shown.
-            _ => (self.hide(of), true),
+            _ => (self.updates.hide(of), true),
         };
         let replica = self.caller.homes.at(home);
         replica.followed(segment, settled, is_over, outbox);
@@ -406,7 +260,7 @@ impl Updating<'_> {
             respond(request_id, Response::Following, outbox);
         }
         here.is_to_tell = true;
-        self.tell_due(outbox);
+        self.sharing().tell_due(outbox);
     }
 
     fn settle(
@@ -455,24 +309,6 @@ impl Updating<'_> {
         change
     }
 
-    fn hide(&mut self, of: (HomeId, SegmentId)) -> TentativeChange {
-        let Some(here) = self.updates.of.get_mut(&of) else {
-            return TentativeChange::default();
-        };
-        let mut settled = here.following.clear();
-        // Whoever waits for it is told that it is over; the reads fail by themselves.
-        here.wanted = 0;
-        let own: Vec<UpdateId> = here.custody.open().map(|own| own.update.id).collect();
-        for id in own {
-            here.custody.show(id, false);
-            settled.push(id);
-        }
-        TentativeChange {
-            shown: Vec::new(),
-            settled,
-        }
-    }
-
     /// Sends what may be on its way, in order.
     pub(in crate::member) fn send(&mut self, home: HomeId, outbox: &mut Outbox) {
         let Some(edge) = self.caller.homes.edge(home) else {
@@ -487,7 +323,8 @@ impl Updating<'_> {
             return;
         }
         let here = self.updates.of.iter().filter(|((of, _), _)| *of == home);
-        let waiting: Vec<UpdateId> = here.flat_map(|(_, here)| here.custody.to_send()).collect();
+        let waiting = here.flat_map(|(_, here)| here.custody.to_send());
+        let waiting: Vec<UpdateId> = waiting.take(UPDATES_IN_FLIGHT_MAX).collect();
         if waiting.is_empty() {
             return;
         }
@@ -598,7 +435,7 @@ impl Updating<'_> {
         match refusal {
             None => {
                 let settled = self.saved(home, (id, true), outbox);
-                self.change(
+                self.show(
                     home,
                     TentativeChange {
                         shown: Vec::new(),
@@ -625,7 +462,7 @@ impl Updating<'_> {
         self.updates.log.reject(&update, refusal.clone(), outbox);
         outbox.act(MemberAction::Rejected(update, refusal));
         let settled = was_shown.then_some(id).into_iter().collect();
-        self.change(
+        self.show(
             home,
             TentativeChange {
                 shown: Vec::new(),
@@ -683,104 +520,6 @@ impl Updating<'_> {
         }
     }
 
-    // --- Leases ---
-
-    /// Asks a home for leases, or for more time.
-    fn lease(&mut self, home: HomeId, outbox: &mut Outbox) {
-        let now = self.now();
-        if self.caller.homes.edge(home).is_none() || self.updates.leasing.contains_key(&home) {
-            return;
-        }
-        let here = self
-            .updates
-            .of
-            .iter_mut()
-            .filter(|((of, _), _)| *of == home);
-        let due = here.filter(|(_, here)| here.written.is_some() && here.lease.is_due(now));
-        let mut segments = Vec::new();
-        for ((_, segment), here) in due.take(LEASED_SEGMENTS_MAX) {
-            here.lease.ask();
-            segments.push(*segment);
-        }
-        if segments.is_empty() {
-            return;
-        }
-        self.updates.leasing.insert(home, (segments.clone(), now));
-        let request = CallRequest::Lease { segments };
-        self.caller
-            .call(Called::new(Purpose::Lease, home, request), outbox);
-    }
-
-    /// The home has answered.
-    pub(in crate::member) fn leased(
-        &mut self,
-        home: HomeId,
-        result: &Result<CallResponse, CallError>,
-        outbox: &mut Outbox,
-    ) {
-        let Some((segments, sent)) = self.updates.leasing.remove(&home) else {
-            return;
-        };
-        let now = self.now();
-        for segment in segments {
-            let Some(here) = self.updates.of.get_mut(&(home, segment)) else {
-                continue;
-            };
-            match result {
-                Ok(CallResponse::Leased { lease_ms }) => {
-                    let lease_ms = u64::from(*lease_ms);
-                    here.lease.granted(sent, lease_ms, now);
-                    // Who has written nothing for so long, and has nothing to save, needs none any more.
-                    let is_idle = here.written.is_some_and(|at| now.since(at) > lease_ms);
-                    here.is_idle = is_idle && here.custody.is_settled();
-                }
-                Err(CallError::Busy | CallError::NotDelegated(_)) => {
-                    here.lease.refused(now, false);
-                }
-                _ => here.lease.refused(now, true),
-            }
-        }
-        self.answer(outbox);
-        self.give_back(home, |here| here.is_idle, outbox);
-        self.lease(home, outbox);
-    }
-
-    /// Gives back the leases of segments in which nothing is kept any more, where that is wanted: nobody has to ask this member
-    /// any more.
-    fn give_back(
-        &mut self,
-        home: HomeId,
-        wanted: impl Fn(&InSegment) -> bool,
-        outbox: &mut Outbox,
-    ) {
-        let (now, log) = (self.now(), &self.updates.log);
-        let Some(edge) = self.caller.homes.edge(home).filter(|_| log.is_at_rest()) else {
-            return;
-        };
-        let mut segments = Vec::new();
-        for ((of, segment), here) in &mut self.updates.of {
-            let is_wanted = *of == home && here.custody.is_settled() && wanted(here);
-            if is_wanted && here.lease.give_back(now) {
-                here.written = None;
-                segments.push(*segment);
-            }
-        }
-        if !segments.is_empty() {
-            outbox.up(edge, Up::GiveBack(message::GiveBack { home, segments }));
-        }
-    }
-
-    /// The program leaves.
-    pub(in crate::member) fn leave(&mut self, outbox: &mut Outbox) {
-        let mut homes: Vec<HomeId> = self.updates.of.keys().map(|(home, _)| *home).collect();
-        homes.dedup();
-        for home in homes {
-            // What is answered now comes too late.
-            self.updates.leasing.remove(&home);
-            self.give_back(home, |_| true, outbox);
-        }
-    }
-
     // --- Time ---
 
     /// Does what is due.
@@ -789,29 +528,16 @@ impl Updating<'_> {
         let due = self.updates.again.extract_if(.., |_, at| *at <= now);
         let due: Vec<HomeId> = due.map(|(home, _)| home).collect();
         for home in due {
-            self.follow_all(home, outbox);
+            self.sharing().follow_all(home, outbox);
             self.send(home, outbox);
         }
         let mut homes: Vec<HomeId> = self.updates.of.keys().map(|(home, _)| *home).collect();
         homes.dedup();
         for home in homes {
-            self.lease(home, outbox);
+            self.leasing().lease(home, outbox);
         }
-        self.tell_due(outbox);
-        self.answer(outbox);
-    }
-
-    /// A pull: how far are the logs of this member?
-    pub(in crate::member) fn pulled(&self, get: &message::Get, outbox: &mut Outbox) {
-        let Some(edge) = self.caller.homes.edge(get.home) else {
-            return;
-        };
-        let heads = message::Heads {
-            home: get.home,
-            pull: get.pull,
-            heads: self.updates.heads(get.home, &get.segments),
-        };
-        outbox.up(edge, Up::Heads(heads));
+        self.sharing().tell_due(outbox);
+        self.leasing().answer(outbox);
     }
 }
 
@@ -826,8 +552,4 @@ fn is_for_good(refusal: &Refusal) -> bool {
             | Refusal::Lost
     );
     !refusal.leaves_id_usable() && !is_in_doubt || *refusal == Refusal::OtherLog
-}
-
-fn respond(request_id: RequestId, response: Response, outbox: &mut Outbox) {
-    outbox.act(MemberAction::Respond(request_id, response));
 }

@@ -1,0 +1,141 @@
+//! What a member does for leases, and what waits for them (rules C1, C4 and C10).
+
+use crate::member::Outbox;
+use crate::member::Response;
+use crate::member::caller::Caller;
+use crate::member::calls::{Called, Purpose};
+use crate::member::updates::{InSegment, Unanswered, Updates, respond};
+use alloc::vec::Vec;
+use thorp_model::limits::LEASED_SEGMENTS_MAX;
+use thorp_model::{CallError, CallRequest, CallResponse, HomeId, Millis, Up, message};
+
+/// Asks for leases, gives them back, and answers programs that wait for one.
+#[derive(Debug)]
+pub(in crate::member) struct Leasing<'a> {
+    pub(super) updates: &'a mut Updates,
+    pub(super) caller: Caller<'a>,
+}
+
+impl Leasing<'_> {
+    fn now(&self) -> Millis {
+        self.caller.signing.now.mono
+    }
+
+    /// Answers programs: with a lease, or where none is to be had in time (rule C10).
+    pub(super) fn answer(&mut self, outbox: &mut Outbox) {
+        let now = self.now();
+        let (of, homes) = (&self.updates.of, &*self.caller.homes);
+        let is_answered = |waits: &mut Unanswered| {
+            let here = of.get(&(waits.home, waits.id.segment));
+            let is_held = here.is_some_and(|here| here.lease.is_held(now));
+            let may_come = here.is_some_and(|here| here.lease.may_come());
+            let is_reached = homes.edge(waits.home).is_some();
+            is_held || now >= waits.until || !is_reached || !may_come
+        };
+        let answered = self.updates.unanswered.extract_if(.., is_answered);
+        for waits in answered {
+            let here = of.get(&(waits.home, waits.id.segment));
+            let kept = Response::Kept {
+                id: waits.id,
+                is_leased: here.is_some_and(|here| here.lease.is_held(now)),
+            };
+            respond(waits.request_id, kept, outbox);
+        }
+    }
+
+    /// Asks a home for leases, or for more time.
+    pub(super) fn lease(&mut self, home: HomeId, outbox: &mut Outbox) {
+        let now = self.now();
+        if self.caller.homes.edge(home).is_none() || self.updates.leasing.contains_key(&home) {
+            return;
+        }
+        let here = self
+            .updates
+            .of
+            .iter_mut()
+            .filter(|((of, _), _)| *of == home);
+        let due = here.filter(|(_, here)| here.written.is_some() && here.lease.is_due(now));
+        let mut segments = Vec::new();
+        for ((_, segment), here) in due.take(LEASED_SEGMENTS_MAX) {
+            here.lease.ask();
+            segments.push(*segment);
+        }
+        if segments.is_empty() {
+            return;
+        }
+        self.updates.leasing.insert(home, (segments.clone(), now));
+        let request = CallRequest::Lease { segments };
+        self.caller
+            .call(Called::new(Purpose::Lease, home, request), outbox);
+    }
+
+    /// The home has answered.
+    pub(in crate::member) fn leased(
+        &mut self,
+        home: HomeId,
+        result: &Result<CallResponse, CallError>,
+        outbox: &mut Outbox,
+    ) {
+        let Some((segments, sent)) = self.updates.leasing.remove(&home) else {
+            return;
+        };
+        let now = self.now();
+        for segment in segments {
+            let Some(here) = self.updates.of.get_mut(&(home, segment)) else {
+                continue;
+            };
+            match result {
+                Ok(CallResponse::Leased { lease_ms }) => {
+                    let lease_ms = u64::from(*lease_ms);
+                    here.lease.granted(sent, lease_ms, now);
+                    // Who has written nothing for so long, and has nothing to save, needs none any more.
+                    let is_idle = here.written.is_some_and(|at| now.since(at) > lease_ms);
+                    here.is_idle = is_idle && here.custody.is_settled();
+                }
+                Err(CallError::Busy | CallError::NotDelegated(_)) => {
+                    here.lease.refused(now, false);
+                }
+                _ => here.lease.refused(now, true),
+            }
+        }
+        self.answer(outbox);
+        self.give_back(home, |here| here.is_idle, outbox);
+        self.lease(home, outbox);
+    }
+
+    /// Gives back the leases of segments in which nothing is kept any more, where that is wanted: nobody has to ask this member
+    /// any more.
+    fn give_back(
+        &mut self,
+        home: HomeId,
+        wanted: impl Fn(&InSegment) -> bool,
+        outbox: &mut Outbox,
+    ) {
+        let (now, log) = (self.now(), &self.updates.log);
+        let Some(edge) = self.caller.homes.edge(home).filter(|_| log.is_at_rest()) else {
+            return;
+        };
+        let mut segments = Vec::new();
+        for ((of, segment), here) in &mut self.updates.of {
+            let is_wanted = *of == home && here.custody.is_settled() && wanted(here);
+            if is_wanted && here.lease.give_back(now) {
+                here.written = None;
+                segments.push(*segment);
+            }
+        }
+        if !segments.is_empty() {
+            outbox.up(edge, Up::GiveBack(message::GiveBack { home, segments }));
+        }
+    }
+
+    /// The program leaves.
+    pub(in crate::member) fn leave(&mut self, outbox: &mut Outbox) {
+        let mut homes: Vec<HomeId> = self.updates.of.keys().map(|(home, _)| *home).collect();
+        homes.dedup();
+        for home in homes {
+            // What is answered now comes too late.
+            self.updates.leasing.remove(&home);
+            self.give_back(home, |_| true, outbox);
+        }
+    }
+}
