@@ -338,6 +338,10 @@ mod tests {
                 error: failed(),
             },
             JoinError::Limit(String::new()),
+            JoinError::Log(thorp_store::LogError::Foreign {
+                dir: nowhere(),
+                what: String::new(),
+            }),
             JoinError::Context(half_a_context),
             JoinError::Context(no_context),
             JoinError::System(failed()),
@@ -364,6 +368,7 @@ mod tests {
             JoinError::Unreachable(_) => "Unreachable",
             JoinError::Trace { .. } => "Trace",
             JoinError::Limit(_) => "Limit",
+            JoinError::Log(_) => "Log",
             JoinError::Context(_) => "Context",
             JoinError::System(_) => "System",
             _ => "one without a name here",
