@@ -9,7 +9,16 @@ use std::path::{Path, PathBuf};
 /// A store's directory, locked for this process until it is dropped.
 pub(crate) struct Locked {
     dir: PathBuf,
-    _lock: File,
+    lock: File,
+}
+
+impl Drop for Locked {
+    /// A process that this one has just started has the file open, too, until it runs its own program. So closing the file does not end
+    /// the lock.
+    fn drop(&mut self) {
+        // An error leaves the lock to the end of the file, as closing does.
+        let _ = self.lock.unlock();
+    }
 }
 
 impl Locked {
@@ -128,7 +137,7 @@ fn lock(dir: &Path) -> Result<Locked, OpenError> {
     match lock.try_lock() {
         Ok(()) => Ok(Locked {
             dir: dir.to_path_buf(),
-            _lock: lock,
+            lock,
         }),
         Err(TryLockError::WouldBlock) => Err(OpenError::InUse {
             dir: dir.to_path_buf(),
@@ -152,4 +161,24 @@ fn remove_tree(dir: &Path) -> io::Result<()> {
 
 fn sync_dir(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A second descriptor of the file stands for a process that was just started.
+    #[test]
+    fn a_directory_is_free_when_its_owner_lets_it_go_whoever_has_its_files_open() {
+        let dir = tempfile::tempdir().unwrap();
+        let locked = Locked::existing_or_new(dir.path()).unwrap();
+        let inherited = locked.lock.try_clone().unwrap();
+        assert!(matches!(
+            Locked::existing(dir.path()),
+            Err(OpenError::InUse { .. })
+        ));
+        drop(locked);
+        assert!(Locked::existing(dir.path()).is_ok());
+        drop(inherited);
+    }
 }

@@ -6,8 +6,6 @@ use crate::store::Store;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
 use thorp_model::records::{self, HomeRecord, UpdateRecord};
 use thorp_model::{
     Batch, Engine, Lack, Mark, Op, Purpose, Reader, Scan, StorageError, Table, Update,
@@ -18,12 +16,6 @@ const LOG_FORMAT: u32 = 1;
 
 /// Memory for blocks of a log that are read from disk. It is read once.
 const LOG_CACHE_BYTES: u64 = 1 << 20;
-
-/// How long whoever opens a log waits for one that has just closed it.
-const CLOSING: Duration = Duration::from_millis(500);
-
-/// How often it looks whether the log is free.
-const LOOK: Duration = Duration::from_millis(20);
 
 /// Whose log a directory is: `meta/log`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -114,7 +106,12 @@ impl UpdateLog {
     }
 
     fn open_as(dir: &Path, name: Option<&str>) -> Result<UpdateLog, LogError> {
-        let store = open_store(dir, name.is_some())?;
+        let options = Options {
+            create: name.is_some(),
+            cache_bytes: LOG_CACHE_BYTES,
+            ..Options::default()
+        };
+        let store = Store::open(dir, options)?;
         let foreign = |what: String| LogError::Foreign {
             dir: dir.to_owned(),
             what,
@@ -210,23 +207,6 @@ impl UpdateLog {
             },
             _ => NotDurable::Broken(error.to_string()),
         })
-    }
-}
-
-/// Opens the store of a log. A program that has just closed it may still be about to let it go, or to start another process, which holds
-/// its files until it runs: that is waited for, and no longer than [`CLOSING`].
-fn open_store(dir: &Path, create: bool) -> Result<Store, OpenError> {
-    let until = Instant::now() + CLOSING;
-    loop {
-        let options = Options {
-            create,
-            cache_bytes: LOG_CACHE_BYTES,
-            ..Options::default()
-        };
-        match Store::open(dir, options) {
-            Err(OpenError::InUse { .. }) if Instant::now() < until => thread::sleep(LOOK),
-            opened => return opened,
-        }
     }
 }
 

@@ -10,8 +10,6 @@ use common::{batch, get, open, put};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::thread;
-use std::time::Duration;
 use thorp_model::records::{self, NextRecord};
 use thorp_model::{
     Closed, Engine as _, HowOpened, Incarnation, LifeEnd, LifeId, Mark, Met, NameId, Operator,
@@ -25,13 +23,7 @@ fn open_as(dir: &Path, opening: Opening) -> Store {
         opening,
         ..Options::default()
     };
-    loop {
-        match Store::open(dir, options.clone()) {
-            // A process that another test forks here holds the lock, too, until it runs `cp`.
-            Err(OpenError::InUse { .. }) => thread::sleep(Duration::from_millis(1)),
-            opened => return opened.unwrap(),
-        }
-    }
+    Store::open(dir, options).unwrap()
 }
 
 fn closed(dir: &Path) -> Option<Closed> {
