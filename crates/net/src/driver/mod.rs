@@ -45,7 +45,7 @@ pub use gate::Gate;
 pub use handle::{Handle, Inspection, NotTaken};
 pub(crate) use lines::Lines;
 pub use run::{Driver, Ended};
-pub use time::{now, runtime, runtime_of};
+pub use time::{now, runtime, runtime_of, uptime};
 
 use std::convert::Infallible;
 use thorp_model::{Note, Now, TurnedAway};

@@ -9,11 +9,14 @@ use thorp_model::{Millis, Now};
 use tokio::time::Sleep;
 
 /// The time as machines want it. The monotone part counts from the first call in this process, so all drivers and page caches
-/// of a process mean the same by it.
+/// of a process mean the same by it. It goes on while the machine sleeps (rule C4, trap C28).
 pub fn now() -> Now {
+    static FIRST: OnceLock<Duration> = OnceLock::new();
+    let up = uptime();
+    let first = *FIRST.get_or_init(|| up);
     let wall = SystemTime::now().duration_since(UNIX_EPOCH);
     Now {
-        mono: Now::MONO_FIRST.plus(millis(start().elapsed())),
+        mono: Now::MONO_FIRST.plus(millis(up.saturating_sub(first))),
         // A clock set before 1970 is as good as none: stamps do not rely on it (rule 12).
         wall: Millis(millis(wall.unwrap_or_default())),
     }
@@ -66,17 +69,27 @@ impl Alarm {
         let due = deadline.max(now.plus(1));
         if self.set_to != Some(deadline) || deadline <= now {
             self.set_to = Some(deadline);
-            let due = start() + Duration::from_millis(due.since(Now::MONO_FIRST));
-            self.sleep.as_mut().reset(due.into());
+            // After a sleep of the machine it is late. Whatever comes then comes with the right time.
+            let left = Duration::from_millis(due.since(now));
+            self.sleep.as_mut().reset((Instant::now() + left).into());
         }
         self.sleep.as_mut().await;
         self.set_to = None;
     }
 }
 
-fn start() -> Instant {
+/// How long the machine has been up, with the time that it slept.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub fn uptime() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    Duration::try_from(time).unwrap_or_default()
+}
+
+/// How long this process has run. On this system its clock may stand while the machine sleeps.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub fn uptime() -> Duration {
     static START: OnceLock<Instant> = OnceLock::new();
-    *START.get_or_init(Instant::now)
+    START.get_or_init(Instant::now).elapsed()
 }
 
 fn millis(time: Duration) -> u64 {
