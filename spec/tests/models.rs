@@ -73,6 +73,19 @@ fn write_lease_holds() {
 }
 
 #[test]
+fn hard_answers_hold() {
+    let runs = [
+        hard_cut_off(),
+        hard_site_restarts(),
+        hard_lagging(),
+        hard_votes(),
+        hard_mods(),
+        hard_mods_elsewhere(),
+    ];
+    holds("HardAnswers", &runs, &[]);
+}
+
+#[test]
 fn a_weaker_commit_breaks() {
     let off = |guard| commit().with(guard, "FALSE");
     breaks(&[
@@ -333,6 +346,63 @@ fn a_weaker_write_lease_breaks() {
 }
 
 #[test]
+fn a_weaker_hard_answer_breaks() {
+    let off = |guard| hard_answers().with(guard, "FALSE");
+    let restarts = |guard| off(guard).with("Lengths", "<<2, 2>>");
+    let votes = |guard| off(guard).with("Votes", "TRUE");
+    let gives_back = off("BackAnswered").with("GivesBack", "TRUE");
+    let renamed = off("NewNode").with("Restarts", "{1}");
+    let cut_off = off("EndOfEdge").with("Direct", "FALSE");
+    let cut_off = cut_off.with("Breaks", "{1}");
+    let no_margin = hard_answers().with("Skew", "1");
+    let not_repeated = hard_mods_elsewhere().with("Repeats", "\"nothing\"");
+    let not_repeated = not_repeated.with("Commits", "1");
+    breaks(&[
+        // The step is the answer, and the reader has not taken it yet.
+        (off("AwaitsSeen"), "Bounded"),
+        // Trap C22: the writer asks by another edge, or sends once more what was executed.
+        (off("OutcomeWaits"), "Bounded"),
+        (off("AgainWaits"), "Bounded"),
+        // Trap C23: a reader that stands where its old stream ended sends Seen, or believes a grant.
+        (off("SeenAfterView"), "Bounded"),
+        (off("GrantWhenStands"), "Bounded"),
+        // A site sends Seen, and has not asked the reader below.
+        (off("SiteAsksChildren"), "Bounded"),
+        // Trap C11: what was sent counts as seen.
+        (hard_mods().with("MissedUntilSeen", "FALSE"), "Bounded"),
+        // A site forgets with its edge what it was asked. Its Seen for another segment counts for that, too.
+        (hard_mods_elsewhere().with("Repeats", "\"kept\""), "Bounded"),
+        (not_repeated.with("Mods", "0"), "Bounded"),
+        // A grant comes before a step that was answered when nobody had a lease.
+        (off("InOrder"), "Bounded"),
+        // A grant comes after the lease was given back.
+        (gives_back.clone(), "Bounded"),
+        (gives_back, "Known"),
+        // The reader believes for longer than its parents.
+        (off("CountsSending"), "Bounded"),
+        (off("CountsSending"), "Known"),
+        (no_margin.clone(), "Bounded"),
+        (no_margin, "Known"),
+        // A record ends with the edge: of the reader, or of its site.
+        (off("EndOfEdge"), "Bounded"),
+        (off("EndOfEdge"), "Known"),
+        (cut_off.clone(), "Bounded"),
+        (cut_off, "Known"),
+        // A restarted site has no record, and is taken for the one that had it.
+        (renamed.clone(), "Bounded"),
+        (renamed, "Known"),
+        // Trap C10: the home forgets a reader, and answers.
+        (restarts("LogsFirst"), "Bounded"),
+        (restarts("LogsFirst"), "Known"),
+        (restarts("WaitsAfter"), "Bounded"),
+        (restarts("OutcomeWaitsAfter"), "Bounded"),
+        // The votes answer before the reader has seen, or begins to believe.
+        (votes("VoteSays"), "Bounded"),
+        (votes("NoGrantInDoubt"), "Bounded"),
+    ]);
+}
+
+#[test]
 fn steps_to_those_who_exchanged_come_without_a_name() {
     kept(
         &by_exchange().only("NeverTwice"),
@@ -417,6 +487,14 @@ fn larger_villages_hold() {
         two_parents().with("Sessions", "{1, 2}"),
         home_restarts().with("Restarts", "{1}"),
         two_parents().with("Lengths", "<<2, 3, 2>>"),
+        hard_answers().with("Commits", "2"),
+        hard_answers().with("Commits", "2").with("Mods", "1"),
+        hard_mods_elsewhere().with("Lengths", "<<2>>"),
+        hard_mods_elsewhere().with("Direct", "TRUE"),
+        hard_votes().with("Lengths", "<<2, 2>>"),
+        hard_votes().with("Commits", "2").with("Direct", "FALSE"),
+        hard_site_restarts().with("Direct", "TRUE"),
+        lagging(hard_answers()),
     ];
     for run in runs {
         whole(&run);
@@ -570,6 +648,50 @@ fn two_sessions() -> Run {
 /// The obvious protocol: a pull asks those that have a record when it arrives.
 fn asks_once() -> Run {
     write_lease().with("AsksAnew", "FALSE")
+}
+
+/// A reader that turns between a site and the home; all clocks go alike, and a lease needs no margin.
+fn hard_answers() -> Run {
+    Run::of("HardAnswers")
+}
+
+/// The site loses its edge, and the reader gives its lease back.
+fn hard_cut_off() -> Run {
+    hard_answers()
+        .with("Breaks", "{1}")
+        .with("GivesBack", "TRUE")
+}
+
+/// A reader that turns between two sites, of which one may restart.
+fn hard_site_restarts() -> Run {
+    let run = hard_answers()
+        .with("Sites", "{1, 2}")
+        .with("Direct", "FALSE");
+    let run = run.with("Lengths", "<<1>>").with("Breaks", "{1}");
+    run.with("Restarts", "{1}")
+}
+
+/// A reader that stays, and whose clock lags.
+fn hard_lagging() -> Run {
+    lagging(hard_answers().with("Direct", "FALSE"))
+}
+
+/// The commit may be over two homes, and the home restarts.
+fn hard_votes() -> Run {
+    let run = hard_answers().with("Votes", "TRUE");
+    run.with("Lengths", "<<1, 1>>")
+}
+
+/// A reader that stays, and may miss one of two commits.
+fn hard_mods() -> Run {
+    let run = hard_answers().with("Commits", "2").with("Mods", "1");
+    run.with("Direct", "FALSE")
+}
+
+/// The same, where another segment changes, and the site loses its edge.
+fn hard_mods_elsewhere() -> Run {
+    let run = hard_mods().with("Lengths", "<<1>>");
+    run.with("Elsewhere", "TRUE").with("Breaks", "{1}")
 }
 
 /// The obvious protocol: a right is checked when somebody asks for a page.
