@@ -312,8 +312,7 @@ fn creation(page: PageId) -> Request {
         home: HOME,
         evidence: Position(0),
         reads: Vec::new(),
-        writes: vec![writes],
-    };
+        writes: vec![writes], under: None, };
     Request::Commit {
         parts: vec![part],
         histories: Vec::new(),

@@ -4,7 +4,7 @@
 use crate::commands::plan;
 use crate::commands::{
     audit, bench, ca, check, completions, confirm, consistency, context, cp, dev, doctor, doubt,
-    dump, get, group, home, ifc, inspect, invite, join, load, ls, mv, put, rights, rm, root,
+    dump, get, group, home, ifc, inspect, invite, join, load, lock, ls, mv, put, rights, rm, root,
     salvage, shell, site, status, top, updates, watch,
 };
 use crate::demo;
@@ -64,6 +64,8 @@ pub(crate) enum Command {
     Consistency(consistency::Options),
     /// Show what a log keeps until its homes have it, and what they have refused
     Updates(updates::Options),
+    /// Run a command while nobody else writes in a segment
+    Lock(lock::Options),
     /// Copy an object, also to another home
     Cp(cp::Options),
     /// Move an object, also to another home

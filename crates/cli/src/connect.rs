@@ -11,7 +11,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 use thorp_client::{
-    Contexts, Given, JoinConfig, LEAVE_TIMEOUT, Member, Origin, Session, Whereabouts,
+    Contexts, Given, JoinConfig, LEAVE_TIMEOUT, LockNumber, Member, Origin, Session, Whereabouts,
 };
 
 /// Where to join, and as whom. A flag goes before a variable, and a variable goes before the current context.
@@ -49,7 +49,7 @@ impl Via {
         let session = Session::new().deadline(Instant::now() + self.patience());
         let (found, timeout) = (self.find()?, self.patience());
         let waiting = Waiting::tell(&found.via.join(" and "), timeout);
-        let member = Member::join(self.config(found, timeout, session).log(log))?;
+        let member = Member::join(self.config(found, timeout, session)?.log(log))?;
         drop(waiting);
         Ok(member)
     }
@@ -108,7 +108,7 @@ impl Via {
         session: Session,
     ) -> Result<Member, Failure> {
         let waiting = Waiting::tell(&found.via.join(" and "), timeout);
-        let member = Member::join(self.config(found, timeout, session))?;
+        let member = Member::join(self.config(found, timeout, session)?)?;
         drop(waiting);
         Ok(member)
     }
@@ -116,23 +116,30 @@ impl Via {
     /// How each of several members joins that go on for as long as there is something to do.
     pub(crate) fn config_for_long(&self) -> Result<JoinConfig, Failure> {
         let found = self.find()?;
-        Ok(self.config(found, self.patience(), Session::new()))
+        self.config(found, self.patience(), Session::new())
     }
 
-    /// A command needs little memory for pages.
-    fn config(&self, found: Whereabouts, timeout: Duration, session: Session) -> JoinConfig {
+    /// A command needs little memory for pages. Below `thorp lock` it writes under the lock of that.
+    fn config(
+        &self,
+        found: Whereabouts,
+        timeout: Duration,
+        session: Session,
+    ) -> Result<JoinConfig, Failure> {
         let session = session.fetch_timeout(timeout).commit_timeout(timeout);
         let config = JoinConfig::found(found);
         let config = match &self.record_trace {
             Some(file) => config.record_trace(file),
             None => config,
         };
-        config
+        let config = locks()?.into_iter().fold(config, JoinConfig::under);
+        let config = config
             .name(format!("thorp-{}", std::process::id()))
             .cache_bytes(CACHE_BYTES)
             .join_timeout(timeout)
             .leave_timeout(timeout.min(LEAVE_TIMEOUT))
-            .session(session)
+            .session(session);
+        Ok(config)
     }
 
     /// Whether a flag or a variable says where to join.
@@ -187,6 +194,22 @@ impl Pinned {
             command.env("THORP_CONTEXT", name);
         }
     }
+}
+
+/// The variable in which `thorp lock` names its locks to what it runs.
+pub(crate) const LOCK_VARIABLE: &str = "THORP_LOCK";
+
+/// The locks of the `thorp lock` below which this command runs.
+fn locks() -> Result<Vec<LockNumber>, Failure> {
+    let said = std::env::var(LOCK_VARIABLE).unwrap_or_default();
+    let numbers = said.split(',').filter(|number| !number.is_empty());
+    let numbers = numbers.map(str::parse);
+    numbers
+        .collect::<Result<_, thorp_client::Error>>()
+        .map_err(|wrong| {
+            let todo = format!("unset {LOCK_VARIABLE}, which `thorp lock` sets");
+            Failure::new(wrong.to_string(), todo).with(Code::Usage)
+        })
 }
 
 /// A failure because there is no home of a name says where the command has joined, and which context may be meant. One because

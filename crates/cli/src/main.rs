@@ -107,6 +107,7 @@ fn run(command: Command, json: bool) -> Result<(), Failure> {
         Command::Mv(options) => commands::mv::run(&options),
         Command::Consistency(options) => commands::consistency::run(&options),
         Command::Updates(options) => commands::updates::run(&options),
+        Command::Lock(options) => commands::lock::run(&options),
         Command::Watch(options) => commands::watch::run(&options),
         Command::Top(options) => commands::top::run(&options),
         Command::Doctor(options) => commands::doctor::run(&options),

@@ -18,7 +18,7 @@ fn all_presets_are_listed_and_any_value_is_explained() {
     assert_eq!((said.code, &*said.err), (0, ""));
     for words in [
         "master-slave   mode=wr,order=serial",
-        "(not built yet)",
+        "locking        mode=wrlk",
         "time=0 (*)",
     ] {
         assert!(said.out.contains(words), "{words}: {}", said.out);
@@ -27,10 +27,11 @@ fn all_presets_are_listed_and_any_value_is_explained() {
     assert_eq!(said.code, 0, "{}", said.err);
     assert!(said.out.contains("at most 100ms old"), "{}", said.out);
     assert!(said.out.contains("misses at most 5"), "{}", said.out);
-    let said = thorp().run(&["consistency", "locking"]);
+    let said = thorp().run(&["consistency", "mode=wr,order=stamp"]);
     assert!(said.out.contains("this build refuses it"), "{}", said.out);
     for (value, preset, is_refused) in [
-        ("locking", Value::from("locking"), true),
+        ("mode=wr,order=stamp", Value::Null, true),
+        ("locking", Value::from("locking"), false),
         ("eventual", "eventual".into(), false),
         ("serializable", "serializable".into(), false),
         ("mode=rd", Value::Null, false),
@@ -97,6 +98,7 @@ fn get_reads_as_it_is_told() {
         "stream",
         "strict",
         "serializable",
+        "locking",
     ] {
         let said = get(value);
         assert_eq!(
@@ -108,9 +110,8 @@ fn get_reads_as_it_is_told() {
     }
     // Reading needs no log, so it is asked as a session that only reads.
     assert_eq!(get("eventual").out, "hello");
-    let said = get("locking");
-    assert_eq!(said.code, 2, "{}", said.err);
-    assert!(said.err.contains("locks are not built yet"), "{}", said.err);
+    let said = get("mode=rd,order=stamp,failures=optimistic");
+    assert_eq!(said.code, 0, "who only reads needs no order: {}", said.err);
     let json = [
         "get",
         "thorp://dev/news#1.0.1",

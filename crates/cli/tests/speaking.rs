@@ -149,6 +149,7 @@ impl EvilEdge {
                 evidence: self.position,
                 reads: Vec::new(),
                 writes: vec![PageWrites { page, slots }],
+                under: None,
             },
             with: Vec::new(),
             depends_on: Vec::new(),

@@ -1,7 +1,7 @@
 //! How a program joins, and how its transactions behave.
 
 use crate::due::due_after;
-use crate::{Given, JoinError, SiteOfMembers, Whereabouts};
+use crate::{Given, JoinError, LockNumber, SiteOfMembers, Whereabouts};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use thorp_model::limits::{MEMBER_CACHE_BYTES, STAGE_PAGES_MAX};
@@ -42,6 +42,7 @@ pub struct JoinConfig {
     pub(crate) fetch_ahead: usize,
     pub(crate) congestion: Congestion,
     pub(crate) record_trace: Option<PathBuf>,
+    pub(crate) under: Vec<LockNumber>,
     pub(crate) log: Option<PathBuf>,
     pub(crate) session: Session,
 }
@@ -103,6 +104,7 @@ impl JoinConfig {
             fetch_ahead: FETCH_AHEAD_PAGES,
             congestion: Congestion::default(),
             record_trace: None,
+            under: Vec::new(),
             log: None,
             session: Session::default(),
         }
@@ -218,6 +220,14 @@ impl JoinConfig {
     /// name, and to one process at a time; what an earlier process left there, this one sends.
     pub fn log(mut self, dir: impl Into<PathBuf>) -> Self {
         self.log = Some(dir.into());
+        self
+    }
+
+    /// What this member writes at the home of a lock, it writes under that: [`Visit::locks`](crate::Visit::locks) of a program of
+    /// the same name tells the number. When the lock is over, the home refuses it all as
+    /// [`LockLost`](crate::ErrorKind::LockLost) (rule C5).
+    pub fn under(mut self, lock: LockNumber) -> Self {
+        self.under.push(lock);
         self
     }
 

@@ -56,6 +56,9 @@ pub enum ErrorKind {
     /// The member asked the home too late, which no longer remembers whether it committed this. Or the home has gone
     /// back in time since, and does not know the commit. Or the member's response is no outcome. Look at the objects before you run the transaction again.
     OutcomeLost,
+    /// The lock of a visit is over, because it could not be kept in time or its holder may not write any more. Nothing was
+    /// changed. Open another visit, and read again.
+    LockLost,
     /// The home has gone back in time: it continues from an older state of its store, for example from a restored backup.
     /// What this program has read there or holds of it may be lost, and nothing was changed. A program gets this once for
     /// each home and time; its next transaction sees the home as it is now. References to lost objects are
@@ -254,6 +257,7 @@ impl ErrorKind {
             Self::OutcomeUnknown(_) => "look whether it was done before trying again",
             Self::OutcomeLost => "look at the objects: it may have been done",
             Self::HomeWentBack => "look at everything anew: what was committed last may be lost",
+            Self::LockLost => "take the lock again, and read again: others may have written since",
             Self::Gone => "`thorp inspect SEGMENT --objects` tells which there are",
             Self::BadName => {
                 "a segment is thorp://HOME/path, an object in it thorp://HOME/path#PAGE.SLOT.GENERATION"
@@ -317,6 +321,11 @@ impl From<CallError> for Error {
             }
             CallError::Full(_) | CallError::Share(_) => ErrorKind::Full,
             CallError::Awaits { .. } => ErrorKind::HomeUnreachable,
+            // A member asks for privileges by itself, and takes no for an answer.
+            CallError::LockLost => ErrorKind::LockLost,
+            CallError::Privileged | CallError::Locked { .. } => ErrorKind::Busy {
+                retry_after: BUSY_RETRY,
+            },
             CallError::NoRight { .. } => ErrorKind::NoRight,
         };
         let this = Self::new(kind, error.to_string());
@@ -338,6 +347,10 @@ impl From<Refusal> for Error {
             | Refusal::Elsewhere => ErrorKind::Conflict,
             Refusal::Busy { retry_after_ms } => ErrorKind::Busy {
                 retry_after: Duration::from_millis(u64::from(*retry_after_ms)),
+            },
+            Refusal::LockLost => ErrorKind::LockLost,
+            Refusal::Locked { .. } => ErrorKind::Busy {
+                retry_after: LOCKED_RETRY,
             },
             Refusal::NotDelegated(_) | Refusal::NotYet { .. } => ErrorKind::Busy {
                 retry_after: BUSY_RETRY,
@@ -504,3 +517,6 @@ impl std::error::Error for JoinError {
 }
 
 const BUSY_RETRY: Duration = Duration::from_millis(50);
+
+/// When a commit is sent again that met the lock of another session.
+const LOCKED_RETRY: Duration = Duration::from_millis(200);

@@ -189,7 +189,7 @@ pub use thorp_model::{
 pub use thorp_net::{CertifiedName, Congestion, Identity, NodeRole, Traffic};
 pub use transaction::{Pending, Transaction};
 pub use typed::Ref;
-pub use visit::Visit;
+pub use visit::{LockNumber, Visit};
 
 // The examples of `thorp-testing` have members, and it stands below this crate. So they run here.
 #[cfg(doctest)]

@@ -273,8 +273,6 @@ fn what_is_not_built_or_not_meant_is_refused() {
     let cases = [
         ("serializable", "use Member::transact"),
         ("strict", "use Member::transact"),
-        ("locking", "locks are not built yet"),
-        ("mode=rdlk", "locks are not built yet"),
         ("mode=wr,order=stamp", "stamp order is not built yet"),
     ];
     for (text, words) in cases {

@@ -31,12 +31,14 @@ mod ids;
 mod image;
 mod lack;
 pub mod limits;
+mod lock;
 mod machine;
 pub mod message;
 mod name_word;
 mod nibble;
 mod note;
 pub mod planted;
+mod privilege;
 mod procedure;
 mod publish;
 mod random;
@@ -76,6 +78,7 @@ pub use ids::{
 };
 pub use image::{Content, Draft, Image, ImageEdit, MalformedImage, Overflow};
 pub use lack::{Lack, SpaceBound, people_bytes};
+pub use lock::{Fence, Lock, LockMode};
 pub use machine::{Action, Command, Direction, Event, Outbox, StateMachine};
 pub use message::{
     CallError, CallId, CallRequest, CallResponse, CommitRequest, Decision, Doubt, DoubtHome, Down,
@@ -84,6 +87,7 @@ pub use message::{
     Reported, Ruling, SegmentInfo, Step, Up,
 };
 pub use note::Note;
+pub use privilege::Privilege;
 pub use procedure::{NotRun, Procedure};
 pub use publish::{OverlayUpdate, Publish};
 pub use random::{SplitMix64, Xoshiro256};

@@ -559,6 +559,38 @@ pub const PULL_HEADS_MAX: usize = 4096;
 /// Those that one member names: its own logs, of its last process starts.
 pub const PULL_HEADS_OF_MEMBER_MAX: usize = 256;
 
+/// Answers of one name that a home keeps back until readers have seen what they tell (rule C2). Its next commits there are refused as
+/// busy.
+pub const WITHHELD_PER_NAME_MAX: usize = 1024;
+
+/// Answers of all names.
+pub const WITHHELD_MAX: usize = 65_536;
+
+/// Names that a home remembers because it had to await the end of their read leases (rule C2).
+pub const SLOW_READERS_MAX: usize = 1024;
+
+/// Pulls of a segment within [`READ_LEASE_WITHIN_MS`] after which a member asks for a read lease there (rule C1).
+pub const READ_LEASE_AFTER_PULLS: u32 = 3;
+
+/// How close these pulls have to follow each other, in milliseconds.
+pub const READ_LEASE_WITHIN_MS: u64 = 10_000;
+
+/// The longest read lease, in milliseconds, however long leases to write are (rule C4). A reader that is cut off keeps an
+/// answer back for as long: a program that waits 30 s for a commit has to outlast it, and a restart of the home.
+pub const READ_LEASE_MS_MAX: u32 = 10_000;
+
+/// Segments of one lock (rule C5).
+pub const LOCK_SEGMENTS_MAX: usize = 64;
+
+/// Locks that the sessions of one name hold or wait for at a home.
+pub const LOCKS_OF_NAME_MAX: usize = 256;
+
+/// Those of all names.
+pub const LOCKS_MAX: usize = 4_096;
+
+/// A lock that somebody else wants gets no more time when that has lasted for so long, in milliseconds.
+pub const LOCK_WANTED_MS_MAX: u64 = 600_000;
+
 /// Pulls of one name that a home has under way.
 pub const PULLS_PER_NAME_MAX: usize = 64;
 

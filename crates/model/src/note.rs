@@ -268,6 +268,28 @@ notes! {
     LeaseGranted,
     /// Rule C4: a lease ended while a pull waited for its holder.
     LeaseEnded,
+    /// Rule C5: a home granted a lock.
+    LockGranted,
+    /// Rule C5: a lock was given back, or its time was over, or its holder lost the right.
+    LockEnded,
+    /// Rule C5: a home refused a commit because a session holds a lock.
+    RefusedLocked,
+    /// Rule C5: a home refused a commit because the lock that it names is over.
+    RefusedLockLost,
+    /// Rule C2: a home told a member that the answer to its commit follows.
+    AnswerWithheld,
+    /// Rule C2: all who had to see what an answer tells have seen it, or their leases are over.
+    AnswerReleased,
+    /// Rule C2: an answer that was awaited for a reader's lease went out when that was over.
+    ReaderNotAwaited,
+    /// Rule C2: a child said how far it shows the stream.
+    SeenTold,
+    /// Rule C1: a node granted a read lease, or gave it more time.
+    ReadLeaseGranted,
+    /// Rule C1: a home granted no read lease, because of a writer, a vote in doubt, or a debt.
+    ReadLeaseDenied,
+    /// Rule C2: a hard read needed no message, because of a read lease.
+    ReadUnderLease,
     /// Rule C3: a home answered a pull.
     PullAnswered,
     /// Rule C3: a pull went to a node that may have written.

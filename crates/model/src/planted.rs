@@ -341,6 +341,38 @@ bugs! {
     FollowNotAwaited,
     /// Rule C7: a member shows an update that its home may have executed.
     LateUpdateShown,
+    /// Rule C2: a home answers a change before those have seen it that hold read leases.
+    AnswerNotWithheld,
+    /// Trap C10: a home that starts again answers although read leases of its last life may be held.
+    ReadLeasesForgotten,
+    /// Trap C11: a home takes a change for seen when it has sent it.
+    SeenWhenSent,
+    /// Rule C1: a home grants a read lease where a member may write what it has not seen.
+    ReadLeaseBesideWriter,
+    /// Rule C2: a site says that all below it have seen a position, and asks nobody.
+    SeenForOthers,
+    /// Trap C22: a home tells a remembered outcome before its answer may go.
+    RememberedNotWithheld,
+    /// Trap C22: a home sends an outcome, or that an update is saved, once more before its answer may go.
+    ToldAgainNotWithheld,
+    /// Trap C21: a home that votes does not say that its answer follows.
+    VoteNotWithheld,
+    /// Trap C11: a new edge is not asked about what its child was allowed to miss.
+    MissedNotAskedAgain,
+    /// Trap C30: a home gives more time to a reader that does not say what it has seen.
+    SeenDebtForgiven,
+    /// Trap C8: a home takes what was written under a lock that is over.
+    LockNotNamed,
+    /// Trap C29: a home that starts again knows no lock.
+    LocksForgotten,
+    /// Trap C17: a home grants a lock on what a vote in doubt writes.
+    LockBesideVote,
+    /// Rule C5: a home grants a lock where a log may have answered what the home has not seen.
+    LockBesideWriter,
+    /// Trap C42: a lock lasts although its holder may not write any more.
+    LockOutlivesRight,
+    /// Trap C23: a member says that it shows a position while it stands where its old stream ended.
+    SeenTooEarly,
 }
 
 #[cfg(feature = "planted-bugs")]

@@ -2,10 +2,10 @@
 //! big-endian, so that they sort.
 
 use crate::{
-    Blob, CommitId, CommitRequest, DelegationNo, HomeId, Image, Incarnation, LogId, MemberId,
-    NameId, Op, Outcome, Overflow, PageChange, PageId, PageNo, PageWrites, Part, Participant,
-    Position, Reader, Receipt, Refusal, Registration, SegmentId, SlotSet, Stamp, StorageError,
-    Table, Update, UpdateId,
+    Blob, CommitId, CommitRequest, DelegationNo, Fence, HomeId, Image, Incarnation, LogId,
+    MemberId, NameId, Op, Outcome, Overflow, PageChange, PageId, PageNo, PageWrites, Part,
+    Participant, Position, Reader, Receipt, Refusal, Registration, SegmentId, SlotSet, Stamp,
+    StorageError, Table, Update, UpdateId,
 };
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 
 /// The version of these records. A home refuses to open later ones; version 1
 /// had nothing set aside, version 2 had no rights lists, version 3 had no delegations, version 4 had no shares of names,
-/// version 5 had no system pages, version 6 had no refusals of procedures, version 7 had no logs.
-pub const FORMAT_VERSION: u32 = 8;
+/// version 5 had no system pages, version 6 had no refusals of procedures, version 7 had no logs, version 8 had no locks.
+pub const FORMAT_VERSION: u32 = 9;
 
 /// Whether this program can go on from records of a version.
 pub fn is_known_format(format: u32) -> bool {
@@ -163,7 +163,7 @@ pub struct SavedRecord {
     pub refused: Vec<(u64, Refusal)>,
 }
 
-/// A home has granted a lease in a segment: `meta/lease/SEGMENT` (rule C4).
+/// A home has granted a lease in a segment: `meta/lease/SEGMENT` to write, `meta/readlease/SEGMENT` to read (rule C4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LeaseRecord {
     /// The longest that one of them lasts.
@@ -272,6 +272,9 @@ struct StoredPart {
     evidence: Position,
     reads: Vec<(PageId, SlotSet)>,
     writes: Vec<PageWrites>,
+    /// It was judged before.
+    #[serde(skip)]
+    under: Option<Fence>,
 }
 
 /// One registered member: `meta/member/REGISTRATION`.
@@ -364,7 +367,11 @@ const BELOW_PREFIX: &[u8] = b"below/";
 const RECEIPT_PREFIX: &[u8] = b"receipt/";
 const SAVED_PREFIX: &[u8] = b"saved/";
 const LEASE_PREFIX: &[u8] = b"lease/";
+const READ_LEASE_PREFIX: &[u8] = b"readlease/";
+const LOCK_PREFIX: &[u8] = b"lock/";
 const UPDATE_PREFIX: &[u8] = b"update/";
+/// `meta/fence`: the highest number of a lock that was granted (rule C5).
+pub const FENCE_KEY: &[u8] = b"fence";
 
 /// The key of where a log is in a segment.
 pub fn saved_key(log: LogId, segment: SegmentId) -> Vec<u8> {
@@ -399,6 +406,38 @@ pub fn lease_range() -> (Vec<u8>, Vec<u8>) {
 pub fn lease_of(key: &[u8]) -> Option<SegmentId> {
     let id = key.strip_prefix(LEASE_PREFIX)?;
     Some(SegmentId(u32::from_be_bytes(id.try_into().ok()?)))
+}
+
+/// The key of the longest read lease in a segment.
+pub fn read_lease_key(segment: SegmentId) -> Vec<u8> {
+    [READ_LEASE_PREFIX, &segment.0.to_be_bytes()].concat()
+}
+
+/// The range of all such keys.
+pub fn read_lease_range() -> (Vec<u8>, Vec<u8>) {
+    (READ_LEASE_PREFIX.to_vec(), b"readlease0".to_vec())
+}
+
+/// The segment of such a key.
+pub fn read_lease_of(key: &[u8]) -> Option<SegmentId> {
+    let id = key.strip_prefix(READ_LEASE_PREFIX)?;
+    Some(SegmentId(u32::from_be_bytes(id.try_into().ok()?)))
+}
+
+/// The key of a lock that is granted: `meta/lock/FENCE`, with a [`Lock`](crate::Lock).
+pub fn lock_key(fence: Fence) -> Vec<u8> {
+    [LOCK_PREFIX, &fence.0.to_be_bytes()].concat()
+}
+
+/// The range of all such keys.
+pub fn lock_range() -> (Vec<u8>, Vec<u8>) {
+    (LOCK_PREFIX.to_vec(), b"lock0".to_vec())
+}
+
+/// The number in such a key.
+pub fn lock_of(key: &[u8]) -> Option<Fence> {
+    let fence = key.strip_prefix(LOCK_PREFIX)?;
+    Some(Fence(u64::from_be_bytes(fence.try_into().ok()?)))
 }
 
 /// The key of an update in a log.
@@ -755,6 +794,7 @@ mod tests {
                         page,
                         slots: vec![],
                     }],
+                    under: None,
                 },
                 with: vec![Participant {
                     home: HomeId(2),

@@ -66,6 +66,7 @@ impl Update {
             evidence: Position(0),
             reads: Vec::new(),
             writes: self.writes.clone(),
+            under: None,
         }
     }
 

@@ -51,6 +51,7 @@ impl Locker {
                 evidence: self.evidence,
                 reads: vec![(self.page, SlotSet::of(Slot(0)))],
                 writes: Vec::new(),
+                under: None,
             },
             with: Vec::from(with),
             depends_on: Vec::new(),
@@ -442,6 +443,7 @@ fn commits(
                 evidence: member.position(),
                 reads: Vec::new(),
                 writes: vec![PageWrites { page, slots }],
+                under: None,
             };
             let request = Request::Commit {
                 parts: vec![part],

@@ -5,14 +5,14 @@ use crate::own_commits::OwnCommits;
 use crate::serialization_point::{self, Placement};
 use crate::stop::Stop;
 use crate::writes::{Act, ObjectAt, OwnWrite, Writes};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use thorp_cache::{Cache, ReadSet, SlotRead};
 use thorp_model::planted::{self, Bug};
 use thorp_model::snapshot::ReadPoint;
 use thorp_model::{
-    CommitId, Content, HomeId, Millis, NotRun, ObjectId, Overflow, PageId, PageWrites, Part, Place,
-    Position, Procedure, Reference, Slot, Stamp, WriteOp,
+    CommitId, Content, Fence, HomeId, Millis, NotRun, ObjectId, Overflow, PageId, PageWrites, Part,
+    Place, Position, Procedure, Reference, Slot, Stamp, WriteOp,
 };
 
 /// What a program asked for when its session began.
@@ -51,6 +51,8 @@ pub struct Transaction<R> {
     is_writer: bool,
     writes: Writes<R>,
     homes: Homes,
+    /// The locks under which it runs (rule C5).
+    under: BTreeMap<HomeId, Fence>,
 }
 
 impl<R> Transaction<R> {
@@ -63,6 +65,7 @@ impl<R> Transaction<R> {
             is_writer: false,
             writes: Writes::default(),
             homes: Homes::default(),
+            under: BTreeMap::new(),
         };
         transaction.begin_reading();
         transaction
@@ -427,6 +430,11 @@ impl<R> Transaction<R> {
         self.reads.history(cache, home)
     }
 
+    /// It runs under a lock of its session at this home.
+    pub fn run_under(&mut self, home: HomeId, fence: Fence) {
+        self.under.insert(home, fence);
+    }
+
     /// What its request carries to a home, with these writes.
     pub fn part(
         &mut self,
@@ -442,6 +450,7 @@ impl<R> Transaction<R> {
             evidence: self.evidence(cache, home)?,
             reads,
             writes,
+            under: self.under.get(&home).copied(),
         })
     }
 

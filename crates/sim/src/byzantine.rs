@@ -412,6 +412,7 @@ fn nothing(id: CommitId, registration: Registration, home: HomeId) -> CommitRequ
         evidence: Position(0),
         reads: Vec::new(),
         writes: Vec::new(),
+        under: None,
     };
     CommitRequest {
         id,

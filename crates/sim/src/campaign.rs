@@ -66,6 +66,22 @@ const OF_LOGS: &[Bug] = &[
     Bug::UpdatesNotSentAgain,
     Bug::FollowNotAwaited,
     Bug::LateUpdateShown,
+    Bug::AnswerNotWithheld,
+    Bug::ReadLeasesForgotten,
+    Bug::SeenWhenSent,
+    Bug::ReadLeaseBesideWriter,
+    Bug::SeenForOthers,
+    Bug::RememberedNotWithheld,
+    Bug::ToldAgainNotWithheld,
+    Bug::VoteNotWithheld,
+    Bug::MissedNotAskedAgain,
+    Bug::SeenTooEarly,
+    Bug::SeenDebtForgiven,
+    Bug::LockNotNamed,
+    Bug::LocksForgotten,
+    Bug::LockBesideVote,
+    Bug::LockBesideWriter,
+    Bug::LockOutlivesRight,
 ];
 
 impl Villages {

@@ -229,6 +229,10 @@ impl Digested for MemberAction {
             MemberAction::Rejected(update, refusal) => {
                 digest.value(&(42u8, update, refusal));
             }
+            MemberAction::Locked { home, fence, until } => {
+                digest.value(&(43u8, home, fence, until));
+            }
+            MemberAction::LockLost { home, fence } => digest.value(&(44u8, home, fence)),
             // These only report what the other actions and messages show.
             MemberAction::Named(..)
             | MemberAction::Showing(_)

@@ -97,7 +97,10 @@ impl Role for Member {
             | MemberAction::HomesTold { .. }
             | MemberAction::StreamEnded(_) => Ok(()),
             // Its member has no log.
-            MemberAction::Keep(_) | MemberAction::Rejected(..) => Ok(()),
+            MemberAction::Keep(_)
+            | MemberAction::Rejected(..)
+            | MemberAction::Locked { .. }
+            | MemberAction::LockLost { .. } => Ok(()),
             MemberAction::WentBack(home) => going_back::forgotten(world, no, home),
         }
     }

@@ -67,7 +67,7 @@ fn hostile_nodes_stop_nobody() {
 /// Members write by logs, and what lets an update be seen twice, missed or left lying is noticed.
 fn logs_hold() {
     let villages = Villages::Logs;
-    let campaign = run_seeds(villages, 1, 4, 2);
+    let campaign = run_seeds(villages, 1, 12, 2);
     if let Some(story) = campaign.failed {
         let command = campaign::command(villages, story.seed, None);
         panic!("seed {} fails: {:?}\n{command}", story.seed, story.result);

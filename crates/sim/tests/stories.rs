@@ -252,6 +252,34 @@ const CAUGHT: &[(Bug, &str)] = &[
     (Bug::UpdatesNotSentAgain, "updates-are-sent-again"),
     (Bug::FollowNotAwaited, "trap-c36-told-ahead"),
     (Bug::LateUpdateShown, "late-update-is-not-shown"),
+    (Bug::AnswerNotWithheld, "hard-bounds-an-answer-waits"),
+    (Bug::SeenWhenSent, "hard-bounds-an-answer-waits"),
+    (Bug::SeenForOthers, "hard-bounds-a-site-asks"),
+    (
+        Bug::ReadLeasesForgotten,
+        "trap-c10-home-restarts-under-readers",
+    ),
+    (Bug::ReadLeaseBesideWriter, "hard-bounds-a-writer-by-log"),
+    (Bug::RememberedNotWithheld, "trap-c22-a-remembered-outcome"),
+    (
+        Bug::ToldAgainNotWithheld,
+        "trap-c22-a-decision-that-comes-again",
+    ),
+    (Bug::VoteNotWithheld, "trap-c21-a-vote-under-a-read-lease"),
+    (
+        Bug::MissedNotAskedAgain,
+        "trap-c11-what-may-be-missed-is-asked-again",
+    ),
+    (Bug::SeenTooEarly, "trap-c23-seen-while-behind"),
+    (Bug::SeenDebtForgiven, "trap-c30-a-reader-that-says-nothing"),
+    (Bug::LockNotNamed, "trap-c08-a-lock-that-was-lost"),
+    (
+        Bug::LocksForgotten,
+        "trap-c29-a-home-that-starts-again-knows-its-locks",
+    ),
+    (Bug::LockBesideVote, "trap-c17-a-lock-waits-for-a-vote"),
+    (Bug::LockBesideWriter, "a-lock-waits-for-a-log"),
+    (Bug::LockOutlivesRight, "trap-c42-a-lock-needs-the-right"),
 ];
 
 /// Readers here and a writer elsewhere: each reader reads after each change. What crosses the wide area falls to one request for

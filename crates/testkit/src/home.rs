@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use thorp_model::limits::REGISTRATIONS_MAX;
+use thorp_model::limits::{LEASE_MS, REGISTRATIONS_MAX};
 use thorp_model::records::{self, CLOCK_KEY};
 use thorp_model::{Batch, HomeId, Lack, Mark, Millis, NodeKind, Outbox, Purpose, Stamp, Table};
 use thorp_net::driver::{Driver, DriverConfig, Handle, ParentConfig, net_config, now};
@@ -35,6 +35,8 @@ pub struct HomeOptions {
     pub one_way: Duration,
     /// How many members it remembers.
     pub registrations_max: usize,
+    /// How long a lease or a lock lasts, in milliseconds (rule C4).
+    pub lease_ms: u32,
     /// A directory for its store; none: its records are in memory.
     pub store: Option<PathBuf>,
     /// Other homes of its village, by name, with which it shares transactions (rule 10).
@@ -50,6 +52,7 @@ impl HomeOptions {
             address: None,
             one_way: Duration::ZERO,
             registrations_max: REGISTRATIONS_MAX,
+            lease_ms: LEASE_MS,
             store: None,
             others: Vec::new(),
         }
@@ -102,6 +105,15 @@ impl HomeNode {
     pub fn remembering(members: usize) -> Self {
         let options = HomeOptions {
             registrations_max: members,
+            ..HomeOptions::default()
+        };
+        Self::start(&Authority::new(), options)
+    }
+
+    /// As [`HomeNode::new`], with leases and locks of so many milliseconds.
+    pub fn leasing_for(lease_ms: u32) -> Self {
+        let options = HomeOptions {
+            lease_ms,
             ..HomeOptions::default()
         };
         Self::start(&Authority::new(), options)
@@ -171,6 +183,7 @@ impl HomeNode {
         let (start, starts) = mpsc::unbounded_channel();
         let mut config = HomeConfig::new(options.id, options.name.clone(), node);
         config.registrations_max = options.registrations_max;
+        config.lease_ms = options.lease_ms;
         config.verifier = verifier;
         let others = options.others.iter();
         config.other_homes = others

@@ -168,6 +168,7 @@ impl Intruder {
                 evidence: self.position,
                 reads,
                 writes: writes.into_iter().collect(),
+                under: None,
             },
             with: Vec::new(),
             depends_on: Vec::new(),

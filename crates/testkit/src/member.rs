@@ -213,6 +213,7 @@ impl MemberNode {
             evidence: self.position(),
             reads: vec![],
             writes: vec![PageWrites { page, slots }],
+            under: None,
         };
         let request = Request::Commit {
             parts: vec![part],
@@ -315,6 +316,8 @@ impl World<MemberAction> for MemberWorld {
             | MemberAction::WentBack(_)
             // It has no log.
             | MemberAction::Keep(_)
+            | MemberAction::Locked { .. }
+            | MemberAction::LockLost { .. }
             | MemberAction::Rejected(..) => {}
         }
         drop(state);

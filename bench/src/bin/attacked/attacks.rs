@@ -201,6 +201,7 @@ impl Flood {
                 evidence: Position(0),
                 reads: Vec::new(),
                 writes: vec![writes],
+                under: None,
             },
             with: Vec::new(),
             depends_on: Vec::new(),

@@ -112,6 +112,7 @@ impl Reader {
                 evidence: Position(0),
                 reads: reads.collect(),
                 writes: Vec::new(),
+                under: None,
             },
             with: Vec::new(),
             depends_on: Vec::new(),

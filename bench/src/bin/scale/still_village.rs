@@ -440,6 +440,7 @@ impl StillVillage {
                 page,
                 slots: vec![(Slot(0), op)],
             }],
+            under: None,
         }];
         let ask = Request::Commit {
             parts,

@@ -25,6 +25,7 @@ pub(crate) mod invite;
 mod issued;
 pub(crate) mod join;
 pub(crate) mod load;
+pub(crate) mod lock;
 mod lost_parts;
 pub(crate) mod ls;
 pub(crate) mod mv;

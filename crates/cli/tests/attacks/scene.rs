@@ -92,6 +92,7 @@ impl Writer {
                 evidence: self.intruder.position,
                 reads,
                 writes,
+                under: None,
             },
             with: Vec::new(),
             depends_on: Vec::new(),

@@ -204,6 +204,7 @@ fn refused_commits_of_one_name_leave_space_to_others() {
                     evidence: Position(0),
                     reads: Vec::new(),
                     writes: vec![PageWrites { page, slots }],
+                    under: None,
                 },
                 with: Vec::new(),
                 depends_on: Vec::new(),

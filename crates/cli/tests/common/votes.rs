@@ -39,6 +39,7 @@ pub(crate) fn leave_a_vote(
                 page: of.object.page,
                 slots: vec![(of.object.slot, write)],
             }],
+            under: None,
         },
         with: Vec::from(with),
         depends_on: Vec::new(),

@@ -130,6 +130,17 @@ fn of_time() -> Rows {
             seconds(Duration::from_millis(silence)),
         ),
         (
+            "a read lease",
+            format!(
+                "{}, or `lease_ms` if that is less",
+                seconds(Duration::from_millis(model::READ_LEASE_MS_MAX.into()))
+            ),
+        ),
+        (
+            "a lock that somebody else waits for",
+            seconds(Duration::from_millis(model::LOCK_WANTED_MS_MAX)),
+        ),
+        (
             "a lease to write what the home has not seen",
             seconds(Duration::from_millis(home().limits.lease_ms.into())),
         ),

@@ -1,6 +1,7 @@
 //! What the loop does for the state machine of a member.
 
 use super::counters::Ending;
+use super::held_lock::unlock;
 use super::log_disk::LogDisk;
 use super::shared::Shared;
 use crate::limits::RETRY_PAUSE;
@@ -68,6 +69,15 @@ impl World<MemberAction> for MemberHost {
                     disk.keep(batch);
                 }
             }
+            MemberAction::Locked { home, fence, until } => {
+                let requests = &self.shared.requests;
+                if !requests.locks.granted((home, fence), until) {
+                    unlock(requests, (home, fence));
+                }
+            }
+            MemberAction::LockLost { home, fence } => {
+                self.shared.requests.locks.end((home, fence));
+            }
             MemberAction::Rejected(..) => self.shared.changes.send_modify(|count| *count += 1),
             MemberAction::StreamEnded(home) => self.shared.homes.ended(home),
         }
@@ -106,9 +116,12 @@ impl MemberHost {
                 self.shared.session.raise_floor(*stamp);
                 Ending::Committed
             }
-            Outcome::Refused(Refusal::Busy { .. } | Refusal::Full(_) | Refusal::Share(_)) => {
-                Ending::Aborted
-            }
+            Outcome::Refused(
+                Refusal::Busy { .. }
+                | Refusal::Full(_)
+                | Refusal::Share(_)
+                | Refusal::Locked { .. },
+            ) => Ending::Aborted,
             Outcome::Refused(Refusal::Forgotten | Refusal::Lost) => Ending::Unknown,
             Outcome::Refused(_) => Ending::Conflict,
         };
@@ -159,7 +172,7 @@ mod tests {
     /// There is no loop: the state machine's part is played here.
     fn shared_with(cache_bytes: usize) -> Arc<Shared> {
         let sender = RequestSender::new(None);
-        Arc::new(Shared::new(cache_bytes, 0, sender, None))
+        Arc::new(Shared::new(cache_bytes, 0, sender, None, Vec::new()))
     }
 
     fn publish(images: Vec<(PageId, Option<Image>)>) -> Publish {

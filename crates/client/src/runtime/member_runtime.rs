@@ -58,6 +58,7 @@ impl MemberRuntime {
             config.fetch_ahead,
             RequestSender::new(Some(handle)),
             recorder(config)?,
+            config.under.clone(),
         ));
         let mut member = MemberConfig::new(node, name);
         member.alive = Some(edges.alive);

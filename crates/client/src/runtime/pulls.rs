@@ -3,8 +3,9 @@
 use crate::lock::lock;
 use std::collections::HashMap;
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use thorp_model::HomeId;
+use thorp_net::driver::uptime;
 
 /// The last pull of each home. While no site keeps updates, a pull is one call of the home: the answer comes in its stream,
 /// after all that it had accepted.
@@ -24,17 +25,18 @@ struct AtHome {
 /// One pull.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pull {
-    pub(crate) sent: Instant,
-    pub(crate) answered: Instant,
+    /// When, by the clock that goes on while the machine sleeps (trap C28).
+    pub(crate) sent: Duration,
+    pub(crate) answered: Duration,
     /// The stream in which it was sent, as [`Pulls::stream`] tells.
     pub(crate) stream: u64,
 }
 
 impl Pull {
     /// How old what is here may be.
-    fn age(&self, now: Instant, since_sync: bool) -> Duration {
+    fn age(&self, now: Duration, since_sync: bool) -> Duration {
         let from = if since_sync { self.answered } else { self.sent };
-        now.saturating_duration_since(from)
+        now.saturating_sub(from)
     }
 }
 
@@ -59,7 +61,7 @@ impl Pulls {
     pub(crate) fn is_fresh(&self, home: HomeId, within: Duration, since_sync: bool) -> bool {
         let pulls = lock(&self.0);
         let last = pulls.get(&home).and_then(|at| at.last);
-        last.is_some_and(|pull| pull.age(Instant::now(), since_sync) < within)
+        last.is_some_and(|pull| pull.age(uptime(), since_sync) < within)
     }
 
     /// A stream of a home begins. While there is none, what is here grows old and stays right.
@@ -84,8 +86,8 @@ mod tests {
     fn age_counts_from_sending_until_the_stream_ends() {
         let pulls = Pulls::default();
         assert!(!pulls.is_fresh(HOME, LONG, false));
-        let now = Instant::now();
-        let old = now.checked_sub(Duration::from_secs(60)).unwrap();
+        let now = uptime();
+        let old = now.saturating_sub(Duration::from_secs(60));
         let slow = Pull {
             sent: old,
             answered: now,

@@ -2,6 +2,7 @@
 
 use super::completion::{Completion, Fetched};
 use super::early_commit::EarlyCommit;
+use super::locks::Locks;
 use super::pending_requests::{PendingRequests, RequestKind};
 use super::request_sender::RequestSender;
 use super::staged_tokens::StagedTokens;
@@ -22,6 +23,8 @@ use tokio::sync::{oneshot, watch};
 pub(crate) struct Requests {
     pub(crate) sender: Arc<RequestSender>,
     pub(crate) pending: PendingRequests,
+    /// The locks of the program's sessions.
+    pub(super) locks: Locks,
 }
 
 /// A segment of which updates of neighbours are shown; dropped, no longer for its owner.
@@ -46,6 +49,7 @@ impl Requests {
         Requests {
             sender: Arc::new(sender),
             pending: PendingRequests::new(),
+            locks: Locks::default(),
         }
     }
 
@@ -126,6 +130,32 @@ impl Requests {
                 Some(response) => return Ok(response),
                 None => self.pause(RETRY_PAUSE, due).await?,
             }
+        }
+    }
+
+    /// Waits until all is here that was answered in these segments before, but for so many changes (rules C2 and C3).
+    pub(crate) async fn pull(
+        self: &Arc<Self>,
+        home: HomeId,
+        (segments, mods): (Vec<SegmentId>, u32),
+        due: Instant,
+    ) -> Result<()> {
+        loop {
+            // The home answers a little before it would be too late, and says whom it awaits.
+            let left = due.saturating_duration_since(Instant::now());
+            let patience = left.mul_f64(0.8).as_millis();
+            let request = Request::Pull {
+                home,
+                segments: segments.clone(),
+                patience_ms: u32::try_from(patience).unwrap_or(u32::MAX),
+                mods,
+            };
+            let future = self.begin(RequestKind::Response, due);
+            let future = self.send(future, request)?;
+            if future.await.called()?.is_some() {
+                return Ok(());
+            }
+            self.pause(RETRY_PAUSE, due).await?;
         }
     }
 

@@ -11,7 +11,7 @@ use super::requests::Requests;
 use super::session_state::SessionState;
 use crate::allocator::Allocators;
 use crate::trace::Recorder;
-use crate::{Error, Result};
+use crate::{Error, LockNumber, Result};
 use std::sync::Arc;
 use std::time::Instant;
 use thorp_cache::Cache;
@@ -31,6 +31,8 @@ pub(crate) struct Shared {
     pub(crate) early_places: EarlyPlaces,
     pub(crate) session: SessionState,
     pub(crate) pulls: Pulls,
+    /// The locks under which everything is written (rule C5).
+    pub(super) under: Vec<LockNumber>,
     pub(crate) recorder: Option<Recorder>,
     /// Counts publications that changed something.
     pub(crate) changes: watch::Sender<u64>,
@@ -42,6 +44,7 @@ impl Shared {
         prefetched_max: usize,
         sender: RequestSender,
         recorder: Option<Recorder>,
+        under: Vec<LockNumber>,
     ) -> Self {
         let cache = Arc::new(Cache::new(cache_bytes));
         let homes = Arc::new(Homes::new());
@@ -63,6 +66,7 @@ impl Shared {
             early_places: EarlyPlaces::default(),
             session: SessionState::default(),
             pulls: Pulls::default(),
+            under,
             recorder,
             changes: watch::Sender::new(0),
         }
@@ -73,6 +77,11 @@ impl Shared {
         self.allocators.home_went_back(home);
         self.session.home_went_back(home);
         self.changes.send_modify(|count| *count += 1);
+    }
+
+    /// The locks under which everything is written.
+    pub(crate) fn under(&self) -> &[LockNumber] {
+        &self.under
     }
 
     /// What people call what has numbers.

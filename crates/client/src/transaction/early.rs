@@ -148,7 +148,7 @@ impl Transaction {
             Err(error) => Err(error),
         };
         self.in_doubt = false;
-        came.or_else(|error| match busy(error)? {
+        came.or_else(|error| match busy(error, &mut None)? {
             Ended::Busy(pause_ms) => Ok(Shown::Busy(pause_ms)),
             Ended::Committed { .. } => Err(Error::invalid("a busy member committed")),
         })

@@ -28,7 +28,7 @@ use std::time::Instant;
 use stream::Streams;
 use thorp_cache::Doomed;
 use thorp_model::limits::PARTICIPANTS_MAX;
-use thorp_model::{HomeId, Place, RightsList};
+use thorp_model::{Fence, HomeId, Place, RightsList};
 use thorp_session::{ObjectAt, Reservation, Stop, Terms};
 
 /// A transaction: all of it happens at one moment, or nothing. It sees one state of each home, with its own writes over
@@ -84,6 +84,8 @@ pub struct Transaction {
     streams: Streams,
     /// Its commit is sent and has no outcome yet. The commit goes on, also if the program does not wait for it.
     in_doubt: bool,
+    /// Why its commit was not taken the last time.
+    was_busy: Option<Error>,
     ending: Option<Ending>,
 }
 
@@ -91,14 +93,19 @@ impl Transaction {
     pub(crate) fn begin(runtime: Arc<MemberRuntime>, session: Session) -> Self {
         let shared = Arc::clone(&runtime.shared);
         let (reads, floor) = shared.session.begin();
+        let mut inner = thorp_session::Transaction::begin(terms(session), reads, floor);
+        for lock in shared.under() {
+            inner.run_under(lock.home, lock.fence);
+        }
         Transaction {
-            inner: thorp_session::Transaction::begin(terms(session), reads, floor),
+            inner,
             shared,
             runtime,
             session,
             large: HashMap::new(),
             streams: Streams::default(),
             in_doubt: false,
+            was_busy: None,
             ending: None,
         }
     }
@@ -108,6 +115,11 @@ impl Transaction {
     pub(crate) fn stand_at(&mut self, homes: &BTreeSet<HomeId>) -> bool {
         self.inner
             .stand_at(&self.shared.cache, homes.iter().copied())
+    }
+
+    /// It runs under a lock of its visit (rule C5).
+    pub(crate) fn run_under(&mut self, home: HomeId, fence: Fence) {
+        self.inner.run_under(home, fence);
     }
 
     /// Gives up: nothing has happened. Dropping does the same.

@@ -34,7 +34,11 @@ impl Transaction {
             Err(error) => Err(error),
         };
         self.in_doubt = false;
-        result.or_else(busy).map_err(|error| match only_reads {
+        let result = match result {
+            Err(error) => busy(error, &mut self.was_busy),
+            ended => ended,
+        };
+        result.map_err(|error| match only_reads {
             true => only_read(error),
             false => error,
         })
@@ -58,10 +62,11 @@ impl Transaction {
         Ok(())
     }
 
-    pub(super) async fn wait_while_busy(&self, pause_ms: u32, due: Instant) -> Result<()> {
+    pub(super) async fn wait_while_busy(&mut self, pause_ms: u32, due: Instant) -> Result<()> {
         let pause = Duration::from_millis(u64::from(pause_ms));
         if Instant::now() + pause > due {
-            return Err(Error::busy(pause));
+            let why = self.was_busy.take();
+            return Err(why.unwrap_or_else(|| Error::busy(pause)));
         }
         self.shared.requests.pause(pause, due).await
     }
@@ -158,11 +163,12 @@ pub(super) fn answered(shared: &Shared, completion: Completion) -> Result<Ended>
     }
 }
 
-/// The member itself may be busy, too: then the commit is to be sent again.
-pub(super) fn busy(error: Error) -> Result<Ended> {
+/// The member itself may be busy, too, or others hold a lock: then the commit is to be sent again. Why is kept for the program.
+pub(super) fn busy(error: Error, why: &mut Option<Error>) -> Result<Ended> {
     match error.kind() {
         ErrorKind::Busy { retry_after } => {
             let ms = retry_after.as_micros().div_ceil(1_000);
+            *why = Some(error);
             Ok(Ended::Busy(u32::try_from(ms).unwrap_or(u32::MAX)))
         }
         _ => Err(error),

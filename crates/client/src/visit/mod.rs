@@ -1,8 +1,11 @@
 //! Sessions that choose their consistency (rule C12).
 
+mod lock_number;
 mod own;
 
-use crate::runtime::{Followed, Pull, block_on};
+pub use lock_number::LockNumber;
+
+use crate::runtime::{Followed, HeldLock, Pull, block_on};
 use crate::{
     Error, ErrorKind, Member, Procedure, Reference, Result, Segment, Session, Transaction,
 };
@@ -11,10 +14,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thorp_cache::Overlay;
-use thorp_model::limits::PULL_SEGMENTS_MAX;
+use thorp_model::limits::{LOCK_SEGMENTS_MAX, PULL_SEGMENTS_MAX};
 use thorp_model::{
-    CallRequest, Consistency, Failures, HomeId, Moment, Place, SegmentId, SessionKind, UpdateOrder,
+    AccessMode, Consistency, Failures, HomeId, LockMode, Moment, Place, SegmentId, SessionKind,
+    UpdateOrder,
 };
+use thorp_net::driver::uptime;
 
 /// A stretch of access with a consistency that its program has chosen (the Swarm paper, section 3).
 ///
@@ -44,8 +49,12 @@ use thorp_model::{
 /// With `failures=optimistic` updates go into the log of this member ([`JoinConfig::log`](crate::JoinConfig::log)), also while
 /// their home is away. The visit sees them, and those of neighbours that do the same, before the home has executed them.
 ///
-/// **Not built yet:** locks (`mode=rdlk`, `mode=wrlk`) and stamp order, which are refused; and logs at sites. A hard bound in
-/// updates asks the home at each opening of the view, as `mods=0` does. Updates leave as ordinary commits, so their order is
+/// With `mode=wrlk` nobody else writes in the segments, and nobody else holds a lock there, until the visit is closed or
+/// dropped. With `mode=rdlk` nobody writes. Others that write there meanwhile are told that the home is busy, and try again. A
+/// member that falls silent loses its locks: the visit gets [`LockLost`](ErrorKind::LockLost) at its next access, and at its
+/// close (rule C5).
+///
+/// **Not built yet:** stamp order, which is refused; and logs at sites. Updates leave as ordinary commits, so their order is
 /// serial whatever was asked.
 #[must_use = "what it updates is given up if it is dropped before its close"]
 pub struct Visit {
@@ -64,6 +73,8 @@ pub struct Visit {
     left_out: BTreeSet<HomeId>,
     /// Dropped, the member follows no more.
     followed: Vec<Followed>,
+    /// One for each home; dropped, they are given back (rule C5).
+    locks: Vec<HeldLock>,
 }
 
 impl Visit {
@@ -103,6 +114,7 @@ impl Visit {
             overlay: Overlay::default(),
             left_out: BTreeSet::new(),
             followed: Vec::new(),
+            locks: Vec::new(),
         };
         if visit.segments.len() > PULL_SEGMENTS_MAX {
             return Err(Error::invalid(format!(
@@ -114,6 +126,7 @@ impl Visit {
                 "causal order over several homes is not built yet: open the visit on segments of one home",
             ));
         }
+        visit.lock().await?;
         if visit.is_tentative() {
             visit.follow().await?;
         }
@@ -145,6 +158,26 @@ impl Visit {
         names.collect()
     }
 
+    /// The locks that this visit holds, one for each home: with [`JoinConfig::under`](crate::JoinConfig::under) other programs of
+    /// the same name write under them.
+    pub fn locks(&self) -> Vec<LockNumber> {
+        let locks = self.locks.iter();
+        let number = |lock: &HeldLock| LockNumber {
+            home: lock.home(),
+            fence: lock.fence(),
+        };
+        locks.map(number).collect()
+    }
+
+    /// Whether the locks of this visit hold still.
+    ///
+    /// # Errors
+    ///
+    /// [`LockLost`](ErrorKind::LockLost): one of them is over.
+    pub fn check_locks(&self) -> Result<()> {
+        self.locks.iter().try_for_each(HeldLock::check)
+    }
+
     /// An object's bytes, from the reference's offset on, with this visit's own updates.
     ///
     /// # Errors
@@ -174,6 +207,8 @@ impl Visit {
         let read = self.with_updates(&whole, read);
         let read = self.published.over(&whole, read);
         let bytes = self.own.over(&whole, read)?;
+        // What was read is of a moment at which nobody else could write.
+        self.check_locks()?;
         let from = usize::try_from(reference.offset).unwrap_or(usize::MAX);
         let rest = bytes.get(from..).map(<[u8]>::to_vec);
         rest.ok_or_else(|| Error::invalid("the reference points beyond the end of its object"))
@@ -280,8 +315,16 @@ impl Visit {
         }
         for home in self.own.homes() {
             // They are not here while they are on their way: a future that is dropped leaves none to be sent again.
+            self.check_locks()?;
             let leaving = self.own.take(home);
-            let redo = async |tx: &mut Transaction| leaving.redo(tx);
+            let lock = self.locks.iter().find(|lock| lock.home() == home);
+            let fence = lock.map(HeldLock::fence);
+            let redo = async |tx: &mut Transaction| {
+                fence
+                    .into_iter()
+                    .for_each(|fence| tx.run_under(home, fence));
+                leaving.redo(tx)
+            };
             let published = self.member.transact_with_async(self.session, redo).await;
             match may_have_happened(&published) {
                 false => self.own.put_back(leaving),
@@ -297,8 +340,8 @@ impl Visit {
     /// # Errors
     ///
     /// As [`Visit::publish`].
-    pub fn close(mut self) -> Result<()> {
-        self.publish()
+    pub fn close(self) -> Result<()> {
+        block_on(self.close_async())
     }
 
     /// As [`Visit::close`].
@@ -307,7 +350,13 @@ impl Visit {
     ///
     /// As [`Visit::publish`].
     pub async fn close_async(mut self) -> Result<()> {
-        self.publish_async().await
+        self.publish_async().await?;
+        self.check_locks()?;
+        let due = self.due();
+        for lock in core::mem::take(&mut self.locks) {
+            lock.give_back(due).await?;
+        }
+        Ok(())
     }
 
     async fn update(&mut self, reference: &Reference, update: Update) -> Result<()> {
@@ -424,6 +473,28 @@ impl Visit {
         }
     }
 
+    /// Takes a lock at each home, in the order of their ids: so no two visits wait for each other (rule C5).
+    async fn lock(&mut self) -> Result<()> {
+        let mode = match self.consistency.mode() {
+            AccessMode::ReadLock => LockMode::Read,
+            AccessMode::WriteLock => LockMode::Write,
+            AccessMode::Read | AccessMode::Write => return Ok(()),
+        };
+        let requests = Arc::clone(&self.member.shared().requests);
+        for home in self.homes() {
+            let segments = self.segments_of(home);
+            if segments.len() > LOCK_SEGMENTS_MAX {
+                return Err(Error::invalid(format!(
+                    "a visit locks at most {LOCK_SEGMENTS_MAX} segments of one home"
+                )));
+            }
+            let due = self.due();
+            let lock = HeldLock::take(&requests, home, (segments, mode), due).await?;
+            self.locks.push(lock);
+        }
+        Ok(())
+    }
+
     /// Neighbours show their updates here from now on, before their homes have them.
     async fn follow(&mut self) -> Result<()> {
         let requests = Arc::clone(&self.member.shared().requests);
@@ -491,42 +562,43 @@ impl Visit {
         homes.iter().map(|home| pulls.stream(*home)).collect()
     }
 
-    /// The home answers a little before it would be too late, and says whom it awaits.
-    fn pull_request(&self, home: HomeId, due: Instant) -> CallRequest {
-        let left = due.saturating_duration_since(Instant::now());
-        let patience = left.mul_f64(0.8);
+    /// The segments of a home that the visit is on.
+    fn segments_of(&self, home: HomeId) -> Vec<SegmentId> {
         let here = self.segments.iter();
         let here = here.filter(|segment| segment.home() == home);
         let mut segments: Vec<SegmentId> = here.map(Segment::id).collect();
         segments.sort_unstable();
         segments.dedup();
-        CallRequest::Pull {
-            segments,
-            patience_ms: u32::try_from(patience.as_millis()).unwrap_or(u32::MAX),
-        }
+        segments
     }
 
-    /// Asks a home for all that was answered before, unless that was done within the bound (rule C3).
+    /// Asks a home for all that was answered before, unless that was done within the bound, or the member holds a read lease (rules C2
+    /// and C3).
     async fn pull(&mut self, home: HomeId) -> Result<()> {
         let Some(within) = bound(&self.consistency) else {
             return Ok(());
         };
         let shared = self.member.shared();
+        if self.locks.iter().any(|lock| lock.home() == home) {
+            // With the lock came all that was answered before.
+            return shared.requests.shown(home, self.due()).await;
+        }
         let since_sync = self.consistency.counts_since_sync();
         if shared.pulls.is_fresh(home, within, since_sync) {
             return Ok(());
         }
-        let (sent, stream) = (Instant::now(), shared.pulls.stream(home));
+        let (sent, stream) = (uptime(), shared.pulls.stream(home));
         let due = self.due();
-        let request = self.pull_request(home, due);
-        let answer = shared.requests.call(home, request, due).await;
+        let mods = self.consistency.mods().unwrap_or_default();
+        let wanted = (self.segments_of(home), mods);
+        let answer = shared.requests.pull(home, wanted, due).await;
         let answer = match answer {
-            Ok(_) => shared.requests.shown(home, due).await,
+            Ok(()) => shared.requests.shown(home, due).await,
             Err(error) => Err(error),
         };
         match answer {
             Ok(()) => {
-                let answered = Instant::now();
+                let answered = uptime();
                 let pull = Pull {
                     sent,
                     answered,
@@ -573,8 +645,6 @@ fn check_built(consistency: &Consistency) -> Result<()> {
     let writes = consistency.mode().writes();
     let why = if consistency.kind() != SessionKind::Visit {
         "a serializable or strict session is a transaction: use Member::transact, with Session::strict for the strict one"
-    } else if consistency.mode().is_lock() {
-        "locks are not built yet: use a transaction, or mode=rd and mode=wr"
     } else if writes && consistency.order() == UpdateOrder::Stamp {
         "stamp order is not built yet: take order=total or order=serial"
     } else {

@@ -6,7 +6,9 @@ use crate::history::{Incarnation, KnownHistory};
 use crate::ids::{CommitId, HomeId, MemberId, PageNo, Position, Registration, SegmentId, Stamp};
 use crate::image::Overflow;
 use crate::lack::Lack;
+use crate::lock::{Fence, LockMode};
 use crate::message::{JointAnswer, JointQuestion, Outcome};
+use crate::privilege::Privilege;
 use crate::rights::Right;
 use crate::share::Share;
 use crate::update::{LogId, LogState};
@@ -129,10 +131,13 @@ pub enum CallRequest {
         /// At most [`crate::limits::FOLLOWED_LOGS_MAX`].
         logs: Vec<LogId>,
     },
-    /// I may write updates to these segments that you have not seen: ask me when somebody pulls (rules C1 and C4).
+    /// Grant me a privilege in these segments, for a while (rules C1 and C4). With *write*, ask me when somebody pulls. With
+    /// *read*, answer no change before I have seen it (rule C2).
     Lease {
         /// At most [`crate::limits::LEASED_SEGMENTS_MAX`].
         segments: Vec<SegmentId>,
+        /// Which privilege.
+        privilege: Privilege,
     },
     /// Answer when every change of these segments is here that was answered before this left (rule C3).
     Pull {
@@ -140,6 +145,25 @@ pub enum CallRequest {
         segments: Vec<SegmentId>,
         /// Answer after so long in any case, and say whom you await.
         patience_ms: u32,
+    },
+    /// Grant a lock on these segments when its turn comes (rule C5).
+    Lock {
+        /// At most [`crate::limits::LOCK_SEGMENTS_MAX`], ascending.
+        segments: Vec<SegmentId>,
+        /// What the holder may do.
+        mode: LockMode,
+        /// Answer after so long in any case, and say whom you await.
+        patience_ms: u32,
+    },
+    /// Give a lock more time (rule C4).
+    KeepLock {
+        /// The lock.
+        fence: Fence,
+    },
+    /// The session needs the lock no more.
+    Unlock {
+        /// The lock.
+        fence: Fence,
     },
 }
 
@@ -245,6 +269,16 @@ pub enum CallResponse {
     },
     /// Everything is here that was answered before the pull left (rule C3).
     Pulled,
+    /// The lock counts for so many milliseconds from now on; for the member from sending its request (rule C4). Everything is here
+    /// that was answered before it was granted.
+    Locked {
+        /// Its number. What is written under it names that.
+        fence: Fence,
+        /// So long.
+        lease_ms: u32,
+    },
+    /// The lock is over.
+    Unlocked,
 }
 
 /// A vote in doubt as a home lists it (rule R7).
@@ -325,6 +359,15 @@ pub enum CallError {
         /// So long its lease lasts, in milliseconds.
         ends_ms: u32,
     },
+    /// Others hold a privilege that speaks against this one (rule C1).
+    Privileged,
+    /// The lock could not be granted in time (rule C5).
+    Locked {
+        /// The name of one that holds what stands against it; empty: it is being given back, or stands behind others.
+        name: String,
+    },
+    /// The lock is over (rule C5).
+    LockLost,
 }
 
 impl fmt::Display for CallError {
@@ -352,6 +395,19 @@ impl fmt::Display for CallError {
             }
             CallError::NoSuchVote => "the home has no vote for this commit",
             CallError::NotClosed => "the home is not closed, and goes on as it is",
+            CallError::LockLost => {
+                "the lock is over, and others may have written since: take it again, and read again"
+            }
+            CallError::Locked { name } if name.is_empty() => {
+                "the lock was not free in time: others wait for it, or write what their logs keep; try again, or wait longer"
+            }
+            CallError::Locked { name } => {
+                return write!(
+                    f,
+                    "node {name} holds a lock that stands against this one: try again when it is over, or wait longer"
+                );
+            }
+            CallError::Privileged => "others hold a privilege there that speaks against this one",
             CallError::Awaits { name, ends_ms } if name.is_empty() => {
                 return write!(
                     f,

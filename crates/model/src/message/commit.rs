@@ -4,13 +4,15 @@ use crate::change::{SlotSet, WriteOp};
 use crate::delegation::NotDelegated;
 use crate::digest::PartDigest;
 use crate::ids::{
-    CommitId, Generation, HomeId, ObjectId, PageId, Position, Registration, Slot, Stamp,
+    CommitId, Generation, HomeId, ObjectId, PageId, Position, Registration, SegmentId, Slot, Stamp,
 };
 use crate::lack::Lack;
 use crate::limits::{BUSY_RETRY_MS, PAGE_READ_BYTES, PARTICIPANTS_MAX, RIGHTS_BYTES_MAX};
+use crate::lock::Fence;
 use crate::procedure::NotRun;
 use crate::rights::Right;
 use crate::share::Share;
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::fmt;
 use serde::{Deserialize, Serialize};
@@ -63,6 +65,8 @@ pub struct Part {
     pub reads: Vec<(PageId, SlotSet)>,
     /// What it wrote, pages and slots ascending, each once.
     pub writes: Vec<PageWrites>,
+    /// The lock under which it was done, if its session holds one there (rule C5).
+    pub under: Option<Fence>,
 }
 
 /// What a transaction writes to one page.
@@ -91,6 +95,12 @@ impl Part {
     pub fn digest(&self) -> Option<PartDigest> {
         let encoded = postcard::to_allocvec(self).ok()?;
         Some(PartDigest::of(&encoded))
+    }
+
+    /// The segments that it writes in.
+    pub fn segments_written(&self) -> BTreeSet<SegmentId> {
+        let writes = self.writes.iter();
+        writes.map(|writes| writes.page.segment).collect()
     }
 
     /// Bytes of values and slots, for limits.
@@ -182,6 +192,13 @@ pub enum Refusal {
     },
     /// The update is of the log of another name (rule C7).
     OtherLog,
+    /// A session holds a lock on what is written (rule C5). The id may be sent again when that is over.
+    Locked {
+        /// So long its lease lasts, in milliseconds, if it is not given more time.
+        ends_ms: u32,
+    },
+    /// The lock that it names is over (rule C5). Its session has read what may have changed since.
+    LockLost,
 }
 
 impl Refusal {
@@ -262,6 +279,8 @@ impl Refusal {
             Refusal::Share(_) => "share",
             Refusal::NotYet { .. } => "not yet",
             Refusal::OtherLog => "other log",
+            Refusal::Locked { .. } => "locked",
+            Refusal::LockLost => "lock lost",
         }
     }
 
@@ -275,6 +294,7 @@ impl Refusal {
                 | Refusal::Share(_)
                 | Refusal::NotYet { .. }
                 | Refusal::OtherLog
+                | Refusal::Locked { .. }
         )
     }
 }
@@ -311,6 +331,14 @@ impl fmt::Display for Refusal {
                 "the home lacks update {number} of this log: that one comes first"
             ),
             Refusal::OtherLog => write!(f, "the update is of the log of another name"),
+            Refusal::Locked { ends_ms } => write!(
+                f,
+                "a session holds a lock on what is written: try again when it is over, at the latest in {ends_ms} ms if it gets no more time"
+            ),
+            Refusal::LockLost => write!(
+                f,
+                "the lock is over, and others may have written since: take it again, and read again"
+            ),
             Refusal::BuiltOnRefused => write!(f, "a transaction that it builds on was refused"),
             Refusal::Unknown => write!(
                 f,

@@ -65,6 +65,11 @@ pub enum Down {
     Get(Get),
     /// A neighbour follows a segment from here on: tell your updates again that are not saved (rule C7).
     Tell(Tell),
+    /// The answer to a commit follows: its program waits for it, and its member asks for the outcome (rule C2). This comes before the
+    /// step of the commit, its outcome, or its vote.
+    Withheld(Withheld),
+    /// Say how far you are when you show this position (rule C2).
+    SeenWanted(SeenWanted),
 }
 
 impl Down {
@@ -109,6 +114,8 @@ impl Down {
             Down::Update(told) => told.update.home,
             Down::Get(get) => get.home,
             Down::Tell(tell) => tell.home,
+            Down::Withheld(withheld) => withheld.home,
+            Down::SeenWanted(wanted) => wanted.home,
         }
     }
 }
@@ -142,6 +149,26 @@ pub struct Tell {
     pub home: HomeId,
     /// The segment.
     pub segment: SegmentId,
+}
+
+/// The answer to a commit follows (rule C2).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Withheld {
+    /// The home that keeps it back.
+    pub home: HomeId,
+    /// The commit.
+    pub commit: CommitId,
+}
+
+/// An answer waits until a child has seen a position (rule C2).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SeenWanted {
+    /// The home of the stream.
+    pub home: HomeId,
+    /// The position. The child was told it before.
+    pub position: Position,
+    /// The segments that change there, as far as children hold read leases in them.
+    pub segments: Vec<SegmentId>,
 }
 
 /// A stream begins: forget what another epoch told.

@@ -19,12 +19,12 @@ pub use commit::{
 };
 pub use down::{
     Begin, CallResult, Committed, Down, End, FetchRefusal, FetchResponse, FetchResult, Get,
-    Heartbeat, Hint, Joined, Judged, Redirect, Refused, Resynchronised, Saved, Step, Tell,
-    Unwatched, Voted,
+    Heartbeat, Hint, Joined, Judged, Redirect, Refused, Resynchronised, Saved, SeenWanted, Step,
+    Tell, Unwatched, Voted, Withheld,
 };
 pub use joint::{Joint, JointAnswer, JointPart, JointQuestion, OtherHome};
 pub use up::{
-    Ack, Call, Decide, Denied, Evict, Fetch, GiveBack, Heads, Judge, Report, Reported, Save,
+    Ack, Call, Decide, Denied, Evict, Fetch, GiveBack, Heads, Judge, Report, Reported, Save, Seen,
     Settled, Told, Up, Watch,
 };
 

@@ -4,7 +4,7 @@ use super::{CallId, CallRequest, CommitRequest, Decision, PeerImage};
 use crate::limits::REPORTED_NAME_BYTES_MAX;
 use crate::{
     Attempt, Claim, CommitId, EntryNo, Epoch, HomeId, LogHead, MemberId, PageId, Position,
-    Registration, ReportNo, SegmentId, Update, UpdateId,
+    Privilege, Registration, ReportNo, SegmentId, Update, UpdateId,
 };
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -47,6 +47,8 @@ pub enum Up {
     /// I hold no lease there any more, and no update that its home has not executed (rule C4). Only a member says so: a site
     /// answers for those below it.
     GiveBack(GiveBack),
+    /// What I show, and what all below me show that hold read leases, has come so far (rule C2).
+    Seen(Seen),
 }
 
 impl Up {
@@ -69,6 +71,7 @@ impl Up {
             Up::Update(told) => told.update.home,
             Up::Heads(heads) => heads.home,
             Up::GiveBack(back) => back.home,
+            Up::Seen(seen) => seen.home,
         }
     }
 
@@ -87,6 +90,7 @@ impl Up {
             | Up::Update(_)
             | Up::Heads(_)
             | Up::GiveBack(_)
+            | Up::Seen(_)
             | Up::Commit(_)
             | Up::Decide(_)
             | Up::Settled(_)
@@ -160,6 +164,19 @@ pub struct GiveBack {
     pub home: HomeId,
     /// The segments.
     pub segments: Vec<SegmentId>,
+    /// Which of its privileges there; of a read lease the bound does not count.
+    pub privilege: Privilege,
+}
+
+/// What a child shows of that about which its parent has asked (rule C2). The answer to [`Down::SeenWanted`](crate::Down::SeenWanted).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Seen {
+    /// The home of the stream.
+    pub home: HomeId,
+    /// It shows what it was asked about behind this position. A site does not wait here for those that read something else.
+    pub after: Position,
+    /// Up to this one.
+    pub position: Position,
 }
 
 /// A node below the child wanted to read a segment that it may not read (rule R8).

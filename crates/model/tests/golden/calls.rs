@@ -5,6 +5,8 @@ use crate::values::{
 };
 use thorp_model::*;
 
+const FENCE: Fence = Fence(1_700_000_000_000 << 20);
+
 pub(crate) fn requests() -> Vec<CallRequest> {
     let path = String::from("shop/stock");
     vec![
@@ -73,11 +75,28 @@ pub(crate) fn requests() -> Vec<CallRequest> {
         },
         CallRequest::Lease {
             segments: vec![SEGMENT],
+            privilege: Privilege::Write,
+        },
+        CallRequest::Lease {
+            segments: vec![SEGMENT],
+            privilege: Privilege::Read { mods: 300 },
         },
         CallRequest::Pull {
             segments: vec![SEGMENT],
             patience_ms: 300,
         },
+        CallRequest::Lock {
+            segments: vec![SEGMENT],
+            mode: LockMode::Write,
+            patience_ms: 300,
+        },
+        CallRequest::Lock {
+            segments: vec![SEGMENT],
+            mode: LockMode::Read,
+            patience_ms: 0,
+        },
+        CallRequest::KeepLock { fence: FENCE },
+        CallRequest::Unlock { fence: FENCE },
         CallRequest::Confirm {
             seen: incarnation(),
             apart: true,
@@ -153,6 +172,11 @@ pub(crate) fn results() -> Vec<Result<CallResponse, CallError>> {
         },
         CallResponse::Leased { lease_ms: 60_000 },
         CallResponse::Pulled,
+        CallResponse::Locked {
+            fence: FENCE,
+            lease_ms: 60_000,
+        },
+        CallResponse::Unlocked,
         CallResponse::Joint(JointAnswer::NotReached),
         CallResponse::Joint(JointAnswer::Of(vec![
             JointPart::Kept,
@@ -180,6 +204,11 @@ pub(crate) fn results() -> Vec<Result<CallResponse, CallError>> {
             name: String::from("ben"),
             ends_ms: 300,
         },
+        CallError::Privileged,
+        CallError::Locked {
+            name: String::from("anna"),
+        },
+        CallError::LockLost,
     ];
     let responses = responses.into_iter().map(Ok);
     responses.chain(errors.into_iter().map(Err)).collect()

@@ -22,12 +22,12 @@ pub(crate) fn all() -> Vec<Sample> {
     let samples: Vec<Sample> = messages.map(|message| encoded(&message)).collect();
     assert_eq!(
         variants(&samples, "up"),
-        16,
+        17,
         "a kind of message has no sample"
     );
     assert_eq!(
         variants(&samples, "down"),
-        21,
+        23,
         "a kind of message has no sample"
     );
     samples
@@ -73,6 +73,7 @@ fn up_name(up: &Up) -> &'static str {
         Up::Update(_) => "update",
         Up::Heads(_) => "heads",
         Up::GiveBack(_) => "give back",
+        Up::Seen(_) => "seen",
     }
 }
 
@@ -99,6 +100,8 @@ fn down_name(down: &Down) -> &'static str {
         Down::Update(_) => "update",
         Down::Get(_) => "get",
         Down::Tell(_) => "tell",
+        Down::Withheld(_) => "withheld",
+        Down::SeenWanted(_) => "seen wanted",
     }
 }
 
@@ -139,6 +142,12 @@ fn ups() -> Vec<Up> {
         Up::GiveBack(message::GiveBack {
             home: HOME,
             segments: vec![SEGMENT],
+            privilege: Privilege::Write,
+        }),
+        Up::Seen(message::Seen {
+            home: HOME,
+            after: Position(3),
+            position: POSITION,
         }),
         Up::Heads(message::Heads {
             home: HOME,
@@ -251,6 +260,7 @@ pub(crate) fn commit() -> CommitRequest {
                 page: page(),
                 slots: (4..).map(Slot).zip(ops).collect(),
             }],
+            under: None,
         },
         with: vec![Participant {
             home: HOME,
@@ -290,6 +300,7 @@ fn alone() -> CommitRequest {
             evidence: POSITION,
             reads: Vec::new(),
             writes: Vec::new(),
+            under: None,
         },
         with: Vec::new(),
         depends_on: Vec::new(),
@@ -334,6 +345,15 @@ fn downs() -> Vec<Down> {
         Down::Get(message::Get {
             home: HOME,
             pull: 300,
+            segments: vec![SEGMENT],
+        }),
+        Down::Withheld(message::Withheld {
+            home: HOME,
+            commit: commit_id(),
+        }),
+        Down::SeenWanted(message::SeenWanted {
+            home: HOME,
+            position: POSITION,
             segments: vec![SEGMENT],
         }),
         Down::Tell(message::Tell {
@@ -575,6 +595,10 @@ pub(crate) fn refused() -> Vec<Refusal> {
         Refusal::WentBack,
         Refusal::Lost,
         Refusal::Share(Share::Space),
+        Refusal::NotYet { number: 300 },
+        Refusal::OtherLog,
+        Refusal::Locked { ends_ms: 300 },
+        Refusal::LockLost,
     ];
     refused.extend(invalid.map(|reason| Refusal::Invalid { reason }));
     refused

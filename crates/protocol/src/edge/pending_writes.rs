@@ -160,6 +160,7 @@ mod tests {
                 page: PageId::new(1, 1),
                 slots: vec![(Slot(0), write)],
             }],
+            under: None,
         }
     }
 

@@ -70,11 +70,12 @@ impl Admission {
                 Some((&mut self.commits, commit.member.name()))
             }
             OnDurable::Tell(_, commit, _)
+            | OnDurable::TellAgain(_, commit, _)
             | OnDurable::Vote(_, commit, _)
             | OnDurable::Reject(_, commit, ..) => Some((&mut self.commits, commit.member.name())),
-            OnDurable::Answer(_, call, _) | OnDurable::Watermark(_, call) => {
-                Some((&mut self.calls, call.member.name()))
-            }
+            OnDurable::Answer(_, call, _)
+            | OnDurable::Outcome(_, call, ..)
+            | OnDurable::Watermark(_, call) => Some((&mut self.calls, call.member.name())),
             OnDurable::NoPage(..) | OnDurable::Ask(..) | OnDurable::Nothing => None,
         }
     }
@@ -92,7 +93,9 @@ impl Admission {
     /// The answers that go down once, however often a child asks before they may.
     fn once(&mut self, then: &OnDurable) -> Option<(&mut BTreeSet<Reply>, Reply)> {
         match then {
-            OnDurable::Tell(edge, commit, _) => Some((&mut self.telling, (*edge, *commit))),
+            OnDurable::Tell(edge, commit, _) | OnDurable::TellAgain(edge, commit, _) => {
+                Some((&mut self.telling, (*edge, *commit)))
+            }
             OnDurable::Vote(edge, commit, _) => Some((&mut self.voting, (*edge, *commit))),
             _ => None,
         }
@@ -124,9 +127,12 @@ fn count_of<'a>(under_way: &'a mut UnderWay, then: &OnDurable) -> Option<&'a mut
     match then {
         OnDurable::Reach { .. }
         | OnDurable::Tell(..)
+        | OnDurable::TellAgain(..)
         | OnDurable::Reject(..)
         | OnDurable::Vote(..) => Some(&mut under_way.commits),
-        OnDurable::Answer(..) | OnDurable::Watermark(..) => Some(&mut under_way.calls),
+        OnDurable::Answer(..) | OnDurable::Outcome(..) | OnDurable::Watermark(..) => {
+            Some(&mut under_way.calls)
+        }
         OnDurable::NoPage(..) | OnDurable::Ask(..) | OnDurable::Nothing => None,
     }
 }

@@ -126,6 +126,10 @@ impl Calls<'_> {
         } = caller;
         let known = self.tables.outcomes.registration(call.member);
         let is_own = |registration| known == Some(registration);
+        let asked_of = match &request {
+            CallRequest::Outcome { commit, .. } => Some(*commit),
+            _ => None,
+        };
         let result = match request {
             CallRequest::Stage { registration, .. } | CallRequest::Unstage { registration, .. }
                 if !is_own(registration) =>
@@ -196,12 +200,19 @@ impl Calls<'_> {
                     None => return,
                 }
             }
-            // `Writing` takes these.
-            CallRequest::Follow { .. } | CallRequest::Lease { .. } | CallRequest::Pull { .. } => {
-                Err(CallError::Invalid)
-            }
+            // `Writing` and `Locking` take these.
+            CallRequest::Follow { .. }
+            | CallRequest::Lease { .. }
+            | CallRequest::Pull { .. }
+            | CallRequest::Lock { .. }
+            | CallRequest::KeepLock { .. }
+            | CallRequest::Unlock { .. } => Err(CallError::Invalid),
         };
-        self.log.after_all(OnDurable::Answer(edge, call, result));
+        self.log.after_all(match asked_of {
+            // Another home decides by it, and answers no program.
+            Some(commit) if !caller.is_home => OnDurable::Outcome(edge, call, commit, result),
+            _ => OnDurable::Answer(edge, call, result),
+        });
     }
 
     /// Judges whether a caller has a right (rule R4). What it lacks is recorded (rule R8).

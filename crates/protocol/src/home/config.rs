@@ -102,4 +102,9 @@ impl HomeConfig {
             history: HomeHistory::first(0, ReceiptKey::new([0; 32])),
         }
     }
+
+    /// How long a read lease lasts, in milliseconds.
+    pub(super) fn read_lease_ms(&self) -> u32 {
+        self.lease_ms.min(limits::READ_LEASE_MS_MAX)
+    }
 }

@@ -1,16 +1,19 @@
 //! What the home sends when it is durable (rule 1).
 
 use crate::edge::downstream::{News, Values};
-use crate::edge::followers::Followers;
 use crate::home::log::queue::{OnDurable, Reached};
 use crate::home::pages::remove::Remover;
+use crate::home::readers::{Readers, Reading};
 use crate::home::serve::Serve;
+use crate::home::tables::Tables;
+use crate::home::writers::Writers;
 use crate::home::{Outbox, responses};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use thorp_model::planted::Bug;
 use thorp_model::{
-    Audience, CallId, CallResponse, Down, EdgeId, FetchRefusal, PageChange, PageDigest, PageId,
-    PageSlots, SegmentId, UpdateId, message,
+    Audience, CallId, CallResponse, Down, EdgeId, FetchRefusal, Note, PageChange, PageDigest,
+    PageId, PageSlots, Purpose, Right, SegmentId, UpdateId, message, planted,
 };
 
 /// Sends to children what waited for the disk.
@@ -21,7 +24,8 @@ use thorp_model::{
 pub(super) struct Delivery<'a> {
     pub(super) serve: Serve<'a>,
     pub(super) remover: &'a mut Remover,
-    pub(super) followers: &'a Followers,
+    pub(super) writers: &'a Writers,
+    pub(super) readers: &'a mut Readers,
 }
 
 impl Delivery<'_> {
@@ -40,9 +44,14 @@ impl Delivery<'_> {
         match due {
             OnDurable::Reach(reached) => self.reach(reached, outbox),
             OnDurable::Vote(edge, commit, stamp) => {
+                self.reading().voted(edge, commit, outbox);
                 outbox.down(edge, responses::vote(home, commit, stamp));
             }
             OnDurable::Tell(edge, commit, outcome) => {
+                outbox.down(edge, Down::outcome(home, commit, outcome));
+            }
+            OnDurable::TellAgain(edge, commit, outcome) => {
+                self.reading().told_again(edge, commit, &outcome, outbox);
                 outbox.down(edge, Down::outcome(home, commit, outcome));
             }
             OnDurable::Reject(edge, commit, outcome, update) => {
@@ -51,6 +60,12 @@ impl Delivery<'_> {
             }
             OnDurable::Answer(edge, call, result) => {
                 outbox.down(edge, responses::call_result(home, call, result));
+            }
+            OnDurable::Outcome(edge, call, commit, result) => {
+                let asked = self.reading().asked((edge, call), commit, result, outbox);
+                if let Some(result) = asked {
+                    outbox.down(edge, responses::call_result(home, call, result));
+                }
             }
             OnDurable::Watermark(edge, call) => self.tell_watermark(edge, call, outbox),
             OnDurable::Ask(edge, get) => outbox.down(edge, Down::Get(get)),
@@ -105,17 +120,61 @@ impl Delivery<'_> {
             run: reached.run,
             update: reached
                 .update
-                .map(|update| (update, self.followers.of(update.segment))),
+                .map(|update| (update, self.writers.followers.of(update.segment))),
         };
-        self.serve.children.deliver(news, outbox);
+        let update = reached.update;
+        let commit = (position, reached.commit, update);
+        let origin = reached.origin.map(|(edge, _)| edge);
+        let mut reading = self.reading();
+        let wanted = reading.reached(commit, origin, &news.changes, outbox);
+        let told: Vec<SegmentId> = news.readers.iter().map(|(segment, _)| *segment).collect();
+        let watermark = news.watermark;
+        reading.children.deliver(news, outbox);
+        for segment in &told {
+            reading.rights_changed(*segment);
+        }
+        reading.ask(wanted, watermark, outbox);
+        for segment in told {
+            self.end_locks(segment, outbox);
+        }
     }
 
     /// Whoever follows the segment of an update shows it no more.
     fn tell_rejected(&mut self, update: UpdateId, outbox: &mut Outbox) {
         let at = (self.serve.log.durable(), self.serve.promised());
-        let followers = self.followers.of(update.segment);
+        let followers = self.writers.followers.of(update.segment);
         let children = &mut self.serve.children;
         children.tell_rejected(update, &followers, at, outbox);
+    }
+
+    /// Others may write in a segment from now on: a lock there needs the right (rule R5).
+    fn end_locks(&mut self, segment: SegmentId, outbox: &mut Outbox) {
+        let Tables {
+            rights,
+            segment_locks,
+            ..
+        } = &mut *self.serve.tables;
+        let may = |who| rights.may(who, segment, Right::Write);
+        let over = match planted::is(Bug::LockOutlivesRight) {
+            true => Vec::new(),
+            false => segment_locks.take_in(segment, may),
+        };
+        if !over.is_empty() {
+            outbox.note(Note::LockEnded);
+            let (purpose, then) = (Purpose::Housekeeping, OnDurable::Nothing);
+            self.serve.log.append_ops(purpose, over, then, outbox);
+        }
+    }
+
+    /// The answers that wait for readers.
+    pub(super) fn reading(&mut self) -> Reading<'_> {
+        Reading {
+            home: self.serve.home,
+            readers: self.readers,
+            children: self.serve.children,
+            tables: self.serve.tables,
+            log: self.serve.log,
+        }
     }
 
     /// What is sent to this child now rests on what is durable (rule R9).

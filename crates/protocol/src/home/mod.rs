@@ -29,6 +29,11 @@
 //! | `housekeeping` | the home's own batches: installations and removals |
 //! | `saved` | how far each log's updates are executed (rule C7) |
 //! | `writers` | who may have written what the home has not seen, and readers that wait for it (rules C1, C3 and C4) |
+//! | `segment_locks` | locks that sessions hold, and what is written under them (rule C5) |
+//! | `lock_queue`, `locking` | who waits for locks, and when each gets its own (rule C5) |
+//! | `readers` | answers that wait until readers with hard bounds have seen what they tell (rules C1, C2 and C4) |
+//! | `lease_log` | what is logged of leases, and awaited after a restart (rule C4) |
+//! | `slow_readers` | names that kept writers waiting (rule C2) |
 
 mod admission;
 mod allowance;
@@ -45,20 +50,26 @@ mod groups;
 mod history;
 mod housekeeping;
 mod interface;
+mod lease_log;
 mod lists;
+mod lock_queue;
+mod locking;
 pub(crate) mod log;
 mod name_limits;
 mod opening;
 mod operators;
 mod outcomes;
 mod pages;
+mod readers;
 mod registrars;
 mod responses;
 mod resync;
 mod rights;
 mod saved;
+mod segment_locks;
 mod segments;
 mod serve;
+mod slow_readers;
 mod stager;
 mod staging;
 mod tables;
@@ -87,12 +98,15 @@ use crate::home::delivery::Delivery;
 use crate::home::founding::Founding;
 use crate::home::history::Judgement;
 use crate::home::housekeeping::Housekeeping;
+use crate::home::lock_queue::LockQueue;
+use crate::home::locking::{Locking, Wanted};
 use crate::home::log::Log;
 use crate::home::log::queue::OnDurable;
 use crate::home::log::recovery::{self, Recovered};
 use crate::home::pages::install::Installer;
 use crate::home::pages::remove::Remover;
 use crate::home::pages::waiters::{Waiter, Waiters};
+use crate::home::readers::{Leasing, Readers, Reading};
 use crate::home::resync::Resync;
 use crate::home::saved::Saving;
 use crate::home::serve::Serve;
@@ -110,9 +124,9 @@ use thorp_model::limits::{CHILDREN_MAX, CLAIMS_MAX, HEARTBEAT_MS};
 use thorp_model::planted::Bug;
 use thorp_model::{
     CallError, CallRequest, Claim, Closed, CommitRequest, Direction, Down, EdgeId, Epoch, Event,
-    HomeId, LifeEnd, LifeId, Mark, Message, Millis, NameId, NodeKind, NotDelegated, Note, Now,
-    Outcome, PageId, Peer, Position, Principal, Purpose, Reader, Receipt, Refusal, Right, Stamp,
-    StateMachine, StorageError, Up, Verdict, message, planted,
+    HomeId, LifeEnd, LifeId, LogHead, Mark, Message, Millis, NameId, NodeKind, NotDelegated, Note,
+    Now, Outcome, PageId, Peer, Position, Principal, Privilege, Purpose, Reader, Receipt, Refusal,
+    Right, Stamp, StateMachine, StorageError, Up, UpdateId, Verdict, message, planted,
 };
 
 /// Why a closed home ends an edge.
@@ -138,6 +152,8 @@ pub struct Home {
     parking: Parking,
     waiters: Waiters,
     writers: Writers,
+    readers: Readers,
+    locks: LockQueue,
     installer: Installer,
     remover: Remover,
     next_beat: Millis,
@@ -149,6 +165,7 @@ impl StateMachine for Home {
     type Action = HomeAction;
 
     fn handle(&mut self, now: Now, event: Event<HomeCommand>, outbox: &mut Outbox) {
+        self.readers.now = now.mono;
         if let Event::Received { edge, .. } = &event {
             self.neighbours.heard(*edge);
         }
@@ -192,6 +209,7 @@ impl StateMachine for Home {
             Event::Tick => {}
         }
         self.writing(None).finish(now.mono, outbox);
+        self.locking().finish(now, outbox);
         self.delivery().send_due(outbox);
         for edge in self.neighbours.tick(now.mono, outbox) {
             self.neighbour_is_silent(edge, outbox);
@@ -203,12 +221,21 @@ impl StateMachine for Home {
         self.children.sweep();
         self.beat(now, outbox);
         self.housekeeping().run(outbox);
+        self.reading().finish(outbox);
     }
 
     fn deadline(&self) -> Option<Millis> {
         let alive = self.neighbours.deadline();
         let pulls = self.writers.deadline();
-        alive.into_iter().chain(pulls).chain([self.next_beat]).min()
+        let answers = self.readers.deadline();
+        let locks = self.locks.deadline();
+        alive
+            .into_iter()
+            .chain(pulls)
+            .chain(answers)
+            .chain(locks)
+            .chain([self.next_beat])
+            .min()
     }
 }
 
@@ -228,6 +255,7 @@ impl Home {
             first_ops,
             receipts,
             granted,
+            granted_to_read,
         } = recovery::recover(&config, store, now)?;
         let first = (Purpose::Housekeeping, first_ops);
         log.append(now, first, OnDurable::Nothing, outbox);
@@ -248,6 +276,8 @@ impl Home {
             parking: Parking::new(config.parked_max, config.parked_bytes_max),
             waiters: Waiters::new(config.per_name.fetches_max),
             writers: Writers::new(config.lease_ms, granted, now.mono),
+            readers: Readers::new(config.read_lease_ms(), granted_to_read, now.mono),
+            locks: LockQueue::default(),
             next_beat: Millis(0),
             neighbours: Neighbours::new(config.alive),
             config,
@@ -371,9 +401,12 @@ impl Home {
             ("parked_bytes", self.parking.bytes()),
             ("waiting", self.waiters.len()),
             ("logs", self.tables.saved.len()),
+            ("locks", self.tables.segment_locks.len()),
+            ("lock_queue", self.locks.len()),
         ]
         .into_iter()
         .chain(self.writers.sizes())
+        .chain(self.readers.sizes())
         .collect()
     }
 
@@ -453,6 +486,7 @@ impl Home {
         }
         self.tables.audit.learn(&peer.name);
         self.writing(None).came(peer.node, outbox);
+        self.reading().came(peer.node, outbox);
     }
 
     // --- History (rule R9) ---
@@ -550,6 +584,8 @@ impl Home {
         self.parking.forget(edge);
         self.waiters.forget(edge);
         self.writers.went(edge, child);
+        self.reading().edge_gone(edge);
+        self.locks.edge_gone(edge);
     }
 
     /// Ends an edge now: what still comes of it changes nothing.
@@ -597,7 +633,11 @@ impl Home {
                 self.commit(now, (edge, who), saved, outbox);
             }
             Up::Heads(heads) => self.writing(None).heads(edge, heads),
-            Up::GiveBack(back) => self.writing(None).give_back(edge, &back),
+            Up::GiveBack(back) => match back.privilege {
+                Privilege::Write => self.writing(None).give_back(edge, &back),
+                Privilege::Read { .. } => self.reading().give_back(edge, &back.segments),
+            },
+            Up::Seen(seen) => self.reading().seen(edge, &seen, outbox),
             Up::Decide(decide) => self.decide(now, edge, &decide, outbox),
             Up::Settled(settled) => self.decisions().settled(settled.commit, outbox),
             Up::Call(call) => self.called(now, (edge, who), call, outbox),
@@ -735,11 +775,39 @@ impl Home {
         let mut writing = self.writing(carrier);
         match call.request {
             CallRequest::Follow { segment, logs } => writing.follow(caller, segment, &logs),
-            CallRequest::Lease { segments } => writing.lease(now.mono, caller, &segments, outbox),
+            CallRequest::Lease {
+                segments,
+                privilege,
+            } => match privilege {
+                Privilege::Write => writing.lease(now.mono, caller, &segments, outbox),
+                Privilege::Read { mods } => {
+                    let is_written = self.writers.may_write(&segments, now.mono);
+                    let wanted = Leasing {
+                        segments: &segments,
+                        mods,
+                        is_written,
+                    };
+                    self.reading().lease((caller, carrier), wanted, outbox);
+                }
+            },
             CallRequest::Pull {
                 segments,
                 patience_ms,
             } => writing.pull(now.mono, caller, (segments, patience_ms), outbox),
+            CallRequest::Lock {
+                segments,
+                mode,
+                patience_ms,
+            } => {
+                let wanted = Wanted {
+                    segments,
+                    mode,
+                    patience_ms,
+                };
+                self.locking().lock(now, (caller, carrier), wanted, outbox);
+            }
+            CallRequest::KeepLock { fence } => self.locking().keep(now.mono, caller, fence),
+            CallRequest::Unlock { fence } => self.locking().unlock(now, caller, fence, outbox),
             request => self.calls(carrier).call(now, caller, request, outbox),
         }
     }
@@ -763,7 +831,10 @@ impl Home {
         (request, saving): (CommitRequest, Option<Saving>),
         outbox: &mut Outbox,
     ) {
-        if self.allowance().has_all_commits((edge, who.name), outbox) {
+        if self.allowance().has_all_commits((edge, who.name), outbox)
+            || self.readers.is_full_of(who.name)
+            || saving.is_some_and(|saving| self.keeps_back(saving.update))
+        {
             outbox.note(Note::RefusedBusy);
             let (home, refused) = (self.config.home, Outcome::Refused(Refusal::busy()));
             return outbox.down(edge, Down::outcome(home, request.id, refused));
@@ -778,6 +849,22 @@ impl Home {
             missing: BTreeSet::new(),
         };
         self.pipeline().commit(now, parked, outbox);
+    }
+
+    /// Whether an update that comes again is saved, and its answer is kept back (rule C2). Then its log sends it once more.
+    fn keeps_back(&self, update: UpdateId) -> bool {
+        let UpdateId {
+            log,
+            segment,
+            number,
+        } = update;
+        let head = LogHead {
+            log,
+            segment,
+            number,
+        };
+        let is_saved = self.tables.saved.has(&head);
+        is_saved && self.readers.keeps_back(update, is_saved)
     }
 
     fn decide(&mut self, now: Now, edge: EdgeId, decide: &message::Decide, outbox: &mut Outbox) {
@@ -948,6 +1035,7 @@ impl Home {
         }
         self.expire_staged(now, outbox);
         self.writing(None).sweep(now.mono);
+        self.reading().sweep(outbox);
         self.write_audit(now, outbox);
         // A closed home asks nobody: what it is in doubt about may be of a lost history.
         if self.closed.is_none() {
@@ -991,14 +1079,38 @@ impl Home {
                 waiters: &mut self.waiters,
             },
             remover: &mut self.remover,
-            followers: &self.writers.followers,
+            writers: &self.writers,
+            readers: &mut self.readers,
+        }
+    }
+
+    fn reading(&mut self) -> Reading<'_> {
+        Reading {
+            home: self.config.home,
+            readers: &mut self.readers,
+            children: &mut self.children,
+            tables: &mut self.tables,
+            log: &mut self.log,
+        }
+    }
+
+    fn locking(&mut self) -> Locking<'_> {
+        Locking {
+            queue: &mut self.locks,
+            writers: &self.writers,
+            children: &self.children,
+            tables: &mut self.tables,
+            log: &mut self.log,
+            incarnation: self.config.history.incarnation,
         }
     }
 
     fn writing(&mut self, carrier: Option<NameId>) -> Writing<'_> {
         Writing {
+            locks: &self.locks,
             home: self.config.home,
             writers: &mut self.writers,
+            readers: &mut self.readers,
             children: &self.children,
             tables: &mut self.tables,
             log: &mut self.log,

@@ -16,6 +16,7 @@ use crate::home::outcomes::Outcomes;
 use crate::home::pages::store::Pages;
 use crate::home::rights::Rights;
 use crate::home::saved::{Saved, Saving};
+use crate::home::segment_locks::SegmentLocks;
 use crate::home::segments::Segments;
 use crate::home::staging::{Staging, is_not_named_yet};
 use crate::home::two_phase::joints::Joints;
@@ -55,6 +56,8 @@ pub(super) struct Tables {
     pub(super) usage: Usage,
     /// How far each log is (rule C7).
     pub(super) saved: Saved,
+    /// Locks that sessions hold (rule C5).
+    pub(super) segment_locks: SegmentLocks,
     /// Numbers that are never given twice.
     pub(super) next: NextRecord,
 }
@@ -244,6 +247,7 @@ impl Tables {
             position,
             stamp,
             changes: record.changes,
+            commit: whose.as_ref().map(|(_, whose)| whose.id),
             origin: whose.and_then(|(edge, whose)| Some((edge?, whose.id))),
             update: saving.map(|saving| saving.update),
             executed,

@@ -6,8 +6,11 @@ use crate::edge::leases::Leases;
 use crate::edge::pulls::{Pull, Pulls, Question};
 use crate::home::Outbox;
 use crate::home::calls::{Caller, check_right};
+use crate::home::lease_log::LeaseLog;
+use crate::home::lock_queue::LockQueue;
 use crate::home::log::Log;
 use crate::home::log::queue::OnDurable;
+use crate::home::readers::Readers;
 use crate::home::tables::Tables;
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
@@ -16,10 +19,9 @@ use thorp_model::limits::{
     FOLLOWED_LOGS_MAX, LEASED_SEGMENTS_MAX, PULL_SEGMENTS_MAX, PULLS_MAX, PULLS_PER_NAME_MAX,
 };
 use thorp_model::planted::Bug;
-use thorp_model::records::{self, LeaseRecord};
 use thorp_model::{
     CallError, CallId, CallResponse, EdgeId, HomeId, LogHead, LogId, MemberId, Millis, NameId,
-    Note, Purpose, Right, SegmentId, Table, message, planted,
+    Note, Privilege, Right, SegmentId, message, planted,
 };
 
 /// Who gets the answer to a pull.
@@ -32,32 +34,28 @@ pub(super) struct Puller {
 
 /// What the home knows of logs below it: who may hold updates, who follows, and who waits.
 ///
-/// Invariant: in a segment in which a lease was granted, `granted` is as long as the longest lease, and durable before it.
+/// Invariant: whoever holds a lease to write is in `leases`, or the home has started again, and `logged` says so.
 #[derive(Debug)]
 pub(super) struct Writers {
     pub(super) followers: Followers,
     leases: Leases,
     pulls: Pulls<Puller>,
-    granted: BTreeMap<SegmentId, u32>,
-    /// The home has started again: until then leases of its last life may be held (rule C4).
-    quiet: BTreeMap<SegmentId, Millis>,
+    logged: LeaseLog,
     lease_ms: u32,
 }
 
 impl Writers {
     /// Nobody holds a lease, but for what an earlier life may have granted.
     pub(super) fn new(lease_ms: u32, granted: BTreeMap<SegmentId, u32>, now: Millis) -> Self {
-        let quiet = granted.iter();
-        let quiet = quiet.map(|(segment, ms)| (*segment, now.plus(u64::from(*ms))));
+        let mut logged = LeaseLog::new(Privilege::Write, granted, now);
+        if planted::is(Bug::LeasesForgotten) {
+            logged.forget();
+        }
         Writers {
             followers: Followers::default(),
             leases: Leases::default(),
             pulls: Pulls::default(),
-            quiet: match planted::is(Bug::LeasesForgotten) {
-                true => BTreeMap::new(),
-                false => quiet.collect(),
-            },
-            granted,
+            logged,
             lease_ms,
         }
     }
@@ -85,11 +83,9 @@ impl Writers {
         ]
     }
 
-    fn quiet_until(&self, segments: &[SegmentId]) -> Millis {
-        let quiet = segments
-            .iter()
-            .filter_map(|segment| self.quiet.get(segment));
-        quiet.copied().max().unwrap_or_default()
+    /// Whether a child may hold updates of these segments that the home has not seen.
+    pub(super) fn may_write(&self, segments: &[SegmentId], now: Millis) -> bool {
+        self.logged.quiet_until(segments) > now || !self.leases.holders(segments, now).is_empty()
     }
 }
 
@@ -98,6 +94,8 @@ impl Writers {
 pub(super) struct Writing<'a> {
     pub(super) home: HomeId,
     pub(super) writers: &'a mut Writers,
+    pub(super) readers: &'a mut Readers,
+    pub(super) locks: &'a LockQueue,
     pub(super) children: &'a Children,
     pub(super) tables: &'a mut Tables,
     pub(super) log: &'a mut Log,
@@ -168,39 +166,23 @@ impl Writing<'_> {
         if owes.is_some_and(|since| now.since(since) > u64::from(lease_ms / 4)) {
             return Err(CallError::Busy);
         }
-        self.note_granted(segments, outbox)?;
+        let is_locked = self.tables.segment_locks.is_held(segments) || self.locks.wants(segments);
+        if is_locked && !planted::is(Bug::LockBesideWriter) {
+            // What its log answered now would come under the lock.
+            return Err(CallError::Privileged);
+        }
+        if self.readers.outranks_writers(segments, now) {
+            // The home gives readers no more time here: this writer goes next.
+            return Err(CallError::Privileged);
+        }
+        let logged = &mut self.writers.logged;
+        logged.note(segments, lease_ms, self.log, outbox)?;
         let until = now.plus(u64::from(lease_ms));
         if !self.writers.leases.grant(child, segments, until) {
             return Err(CallError::TooMany);
         }
         outbox.note(Note::LeaseGranted);
         Ok(CallResponse::Leased { lease_ms })
-    }
-
-    /// After a restart the home waits as long as the longest lease in a segment (rule C4).
-    fn note_granted(
-        &mut self,
-        segments: &[SegmentId],
-        outbox: &mut Outbox,
-    ) -> Result<(), CallError> {
-        let lease_ms = self.writers.lease_ms;
-        let granted = &mut self.writers.granted;
-        let is_new = |segment: &&SegmentId| granted.get(segment).is_none_or(|ms| *ms < lease_ms);
-        let new: Vec<SegmentId> = segments.iter().filter(is_new).copied().collect();
-        if new.is_empty() {
-            return Ok(());
-        }
-        if !self.log.has_space() {
-            return Err(CallError::Full(self.log.lack()));
-        }
-        granted.extend(new.iter().map(|segment| (*segment, lease_ms)));
-        let record = LeaseRecord { lease_ms };
-        let put = |segment| records::put(Table::Meta, records::lease_key(segment), &record);
-        let ops = new.into_iter().map(put).collect();
-        let purpose = Purpose::Housekeeping;
-        self.log
-            .append_ops(purpose, ops, OnDurable::Nothing, outbox);
-        Ok(())
     }
 
     /// A reader wants all that was answered before (rule C3).
@@ -231,7 +213,7 @@ impl Writing<'_> {
             name,
         };
         let due = now.plus(u64::from(patience_ms));
-        let quiet = self.writers.quiet_until(&segments);
+        let quiet = self.writers.logged.quiet_until(&segments);
         let when = (Some(due), quiet);
         let Writers { pulls, leases, .. } = &mut *self.writers;
         let nobody = Leases::default();
@@ -288,7 +270,7 @@ impl Writing<'_> {
     /// Forgets leases that have ended.
     pub(super) fn sweep(&mut self, now: Millis) {
         self.writers.leases.sweep(now);
-        self.writers.quiet.retain(|_, until| *until > now);
+        self.writers.logged.sweep_quiet(now);
     }
 
     fn awaits(&self, now: Millis, pull: &Pull<Puller>) -> CallError {

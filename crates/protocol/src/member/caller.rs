@@ -7,8 +7,8 @@ use crate::member::uplink::Uplink;
 use crate::member::{MemberAction, Outbox, Response};
 use thorp_model::limits::{DELEGATION_RENEWED_MS, HEARTBEAT_MS};
 use thorp_model::{
-    CallError, CallId, CallRequest, CallResponse, CommitId, HomeId, RequestId, SegmentId, Up,
-    message,
+    CallError, CallId, CallRequest, CallResponse, CommitId, Fence, HomeId, Millis, RequestId,
+    SegmentId, Up, message,
 };
 
 /// What the commits have to do about the answer to a call.
@@ -22,8 +22,19 @@ pub(super) enum Answered {
     Outcome(CommitId, Result<CallResponse, CallError>),
     /// From where on the member follows a segment.
     Following(SegmentId, Result<CallResponse, CallError>),
-    /// Whether the home grants leases.
+    /// Whether the home grants leases to read.
+    ReadLeased(Result<CallResponse, CallError>),
+    /// Whether it grants leases to write.
     Leased(Result<CallResponse, CallError>),
+    /// The home grants a lock, or gives it more time, for a request that was sent then.
+    Locked {
+        fence: Fence,
+        lease_ms: u32,
+        sent: Millis,
+        wanted: Purpose,
+    },
+    /// It gives a lock no more time.
+    LockNotKept(Fence, CallError),
 }
 
 /// Makes calls and takes their answers.
@@ -128,6 +139,7 @@ impl Caller<'_> {
         }
         let request = called.request.clone();
         called.sent = true;
+        called.sent_at = self.signing.now.mono;
         self.uplink.call_sent(call, home, called.bytes);
         outbox.up(
             edge,
@@ -222,6 +234,14 @@ impl Caller<'_> {
                 return None;
             }
         }
+        if let Ok(CallResponse::Locked { fence, lease_ms }) = result {
+            return Some(Answered::Locked {
+                fence,
+                lease_ms,
+                sent: called.sent_at,
+                wanted: called.purpose,
+            });
+        }
         match called.purpose {
             Purpose::Program(request_id) => {
                 outbox.act(MemberAction::Respond(request_id, Response::Called(result)));
@@ -239,6 +259,12 @@ impl Caller<'_> {
             Purpose::Outcome(commit) => Some(Answered::Outcome(commit, result)),
             Purpose::Follow(segment) => Some(Answered::Following(segment, result)),
             Purpose::Lease => Some(Answered::Leased(result)),
+            Purpose::ReadLease => Some(Answered::ReadLeased(result)),
+            Purpose::KeepLock(fence) => {
+                let why = result.err().unwrap_or(CallError::Invalid);
+                Some(Answered::LockNotKept(fence, why))
+            }
+            Purpose::Unlock => None,
         }
     }
 

@@ -5,7 +5,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use thorp_model::limits::{CALLS_OF_A_PROGRAM_MAX, STAGED_PER_MEMBER_MAX};
 use thorp_model::{
-    CallError, CallId, CallRequest, CommitId, HomeId, MemberId, RequestId, SegmentId,
+    CallError, CallId, CallRequest, CommitId, Fence, HomeId, MemberId, Millis, RequestId, SegmentId,
 };
 
 /// A call that is not answered.
@@ -17,6 +17,8 @@ pub(super) struct Called {
     /// Bytes of a value that it stages.
     pub(super) bytes: usize,
     pub(super) sent: bool,
+    /// When it was sent last.
+    pub(super) sent_at: Millis,
 }
 
 /// Who wants the answer to a call.
@@ -29,8 +31,14 @@ pub(super) enum Purpose {
     Outcome(CommitId),
     /// The member follows a segment (rule C6).
     Follow(SegmentId),
-    /// The member wants leases (rule C4).
+    /// The member wants leases to write (rule C4).
     Lease,
+    /// It wants leases to read (rule C2).
+    ReadLease,
+    /// It wants more time for a lock (rule C5).
+    KeepLock(Fence),
+    /// It gives back a lock that nobody wants any more.
+    Unlock,
 }
 
 /// The calls that are not answered, and those that a busy home has to take later.
@@ -203,6 +211,7 @@ impl Called {
             bytes: request.staged_bytes(),
             request,
             sent: false,
+            sent_at: Millis(0),
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::member::homes::Homes;
 use crate::member::in_flight::{AtPart, InFlight};
 use crate::member::overlay::{self, Overlay};
+use crate::member::withheld::Withheld;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use thorp_model::limits::{
@@ -20,6 +21,7 @@ pub(super) struct Commits {
     member: MemberId,
     sequence: u64,
     in_flight: BTreeMap<CommitId, InFlight>,
+    pub(super) withheld: Withheld,
 }
 
 impl Commits {
@@ -29,6 +31,7 @@ impl Commits {
             member,
             sequence: 0,
             in_flight: BTreeMap::new(),
+            withheld: Withheld::default(),
         }
     }
 
@@ -136,7 +139,7 @@ impl Commits {
         // Some of these are going to be delivered, and are evidence no more then.
         let names = |at: &AtPart| commit.names_at(at.home()).count();
         let names_many = parts.iter().any(|at| names(at) > DEPENDS_ON_MAX);
-        if self.len() >= COMMITS_IN_FLIGHT_MAX || outruns || names_many {
+        if self.len() + self.withheld.len() >= COMMITS_IN_FLIGHT_MAX || outruns || names_many {
             return Err(Refusal::busy());
         }
         Ok(())
@@ -233,6 +236,7 @@ mod tests {
             evidence: Position(0),
             reads: Vec::new(),
             writes: Vec::new(),
+            under: None,
         };
         let parts = homes.iter().map(part).collect();
         InFlight::new(RequestId(1), parts, Vec::new(), (Stamp::default(), false))

@@ -257,6 +257,7 @@ mod tests {
             evidence: Position(0),
             reads: Vec::new(),
             writes: Vec::new(),
+            under: None,
         };
         let parts = Vec::from([part(HERE), part(THERE)]);
         let last = (Stamp::default(), false);

@@ -4,9 +4,9 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 use thorp_model::{
-    Batch, CallError, CallRequest, CallResponse, Command, CommitId, EdgeId, FetchRefusal, HomeId,
-    HomeNames, Incarnation, Lack, Mark, Outcome, PageWrites, Part, Place, Publish, Refusal,
-    RequestId, SegmentId, Stamp, Update, UpdateId,
+    Batch, CallError, CallRequest, CallResponse, Command, CommitId, EdgeId, Fence, FetchRefusal,
+    HomeId, HomeNames, Incarnation, Lack, Mark, Millis, Outcome, PageWrites, Part, Place, Publish,
+    Refusal, RequestId, SegmentId, Stamp, Update, UpdateId,
 };
 
 /// What a member's program and page cache hand in.
@@ -38,7 +38,7 @@ impl Command for MemberCommand {
                     | Request::Watch { on: false, .. }
                     | Request::Follow { on: false, .. }
                     | Request::Call {
-                        request: CallRequest::Unstage { .. },
+                        request: CallRequest::Unstage { .. } | CallRequest::Unlock { .. },
                         ..
                     }
             ),
@@ -78,6 +78,18 @@ pub enum Request {
         home: HomeId,
         /// What the program asks it for.
         request: CallRequest,
+    },
+    /// Be as fresh as a hard bound demands: all changes of these segments that were answered before are shown, but for so many (rules C2
+    /// and C3). Response: [`Response::Called`], with `Pulled`. Repeated reads need no message.
+    Pull {
+        /// The home of the segments.
+        home: HomeId,
+        /// At most [`PULL_SEGMENTS_MAX`](thorp_model::limits::PULL_SEGMENTS_MAX).
+        segments: Vec<SegmentId>,
+        /// Whoever is awaited for longer is named in the answer.
+        patience_ms: u32,
+        /// Answered changes that may be missed in each segment.
+        mods: u32,
     },
     /// Hear of all changes in a segment, or no longer. The changes are in what
     /// is published; the only response, at any time, is [`Response::Unwatched`].
@@ -241,6 +253,22 @@ pub enum MemberAction {
     WentBack(HomeId),
     /// Make a batch of the log durable, after all earlier ones; [`MemberCommand::Kept`] or [`MemberCommand::NotKept`] follows.
     Keep(Batch),
+    /// The program may believe in this lock until then, by the monotone clock (rule C5). Without more time it is over.
+    Locked {
+        /// The home that has granted it.
+        home: HomeId,
+        /// The lock.
+        fence: Fence,
+        /// So long.
+        until: Millis,
+    },
+    /// The lock is over now.
+    LockLost {
+        /// The home that had granted it.
+        home: HomeId,
+        /// The lock.
+        fence: Fence,
+    },
     /// A home has refused an update for good. It stays in the log, on the list of rejected ones (rule C6).
     Rejected(Update, Refusal),
 }

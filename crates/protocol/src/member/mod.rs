@@ -16,17 +16,25 @@
 //! | `calls`, `caller` | calls on their way, and registrations |
 //! | `signing` | what the member signs for the sites on its way (rule R2) |
 //! | `uplink` | the bytes on their way up |
+//! | `locks` | locks that sessions of the program hold (rule C5) |
+//! | `hard_reads`, `reading` | reads with hard bounds, and what parents want to know to be shown (rules C2 and C3) |
+//! | `withheld` | answers that homes keep back until readers have seen what they tell (rule C2) |
+//! | `lease` | a lease to write or to read (rule C4) |
 //! | `updates` | what is written without waiting for the home (rules C6 and C7) |
 
 mod caller;
 mod calls;
 mod commits;
 mod config;
+mod hard_reads;
 mod homes;
 mod in_flight;
 mod interface;
+mod lease;
+mod locks;
 mod overlay;
 mod pages;
+mod reading;
 mod recent_changes;
 mod replica;
 mod requests;
@@ -39,6 +47,7 @@ mod submit;
 mod tests;
 mod updates;
 mod uplink;
+mod withheld;
 
 pub use config::MemberConfig;
 pub use interface::{MemberAction, MemberCommand, NotKept, Request, Response, Source, UpdateInfo};
@@ -46,10 +55,13 @@ pub use interface::{MemberAction, MemberCommand, NotKept, Request, Response, Sou
 use crate::edge::liveness::Neighbours;
 use crate::edge::pending_writes::PendingWrites;
 use crate::member::caller::{Answered, Caller};
-use crate::member::calls::Calls;
+use crate::member::calls::{Called, Calls, Purpose};
 use crate::member::commits::Commits;
+use crate::member::hard_reads::{HardReads, Pulling};
 use crate::member::homes::Homes;
 use crate::member::in_flight::InFlight;
+use crate::member::locks::Locks;
+use crate::member::reading::Reading;
 use crate::member::replica::Replica;
 use crate::member::requests::Requests;
 use crate::member::signing::Signing;
@@ -61,9 +73,9 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use thorp_model::limits::HEARTBEAT_MS;
 use thorp_model::{
-    CommitId, Direction, Down, EdgeId, Event, HomeId, HomeNames, Image, LogId, Message, Millis,
-    NodeKind, Note, Now, Outcome, PageId, Place, Position, RequestId, SegmentId, StateMachine,
-    Step, UpdateId, Verdict, message,
+    CallError, CallRequest, CallResponse, CommitId, Direction, Down, EdgeId, Event, Fence, HomeId,
+    HomeNames, Image, LogId, Message, Millis, NodeKind, Note, Now, Outcome, PageId, Place,
+    Position, RequestId, SegmentId, StateMachine, Step, UpdateId, Verdict, message,
 };
 
 /// What a member fills.
@@ -81,6 +93,8 @@ pub struct Member {
     parents: BTreeMap<EdgeId, NodeKind>,
     neighbours: Neighbours,
     updates: Updates,
+    hard_reads: HardReads,
+    locks: Locks,
     next_ack: Millis,
 }
 
@@ -145,8 +159,12 @@ impl StateMachine for Member {
         let alive = self.neighbours.deadline();
         let is_reached = |home| self.homes.edge(home).is_some();
         let updates = self.updates.deadline(is_reached);
+        let reads = self.hard_reads.deadline(self.signing.now.mono, is_reached);
+        let locks = self.locks.deadline(is_reached);
         fetches
+            .chain(locks)
             .chain(updates)
+            .chain(reads)
             .chain(alive)
             .chain([self.next_ack])
             .min()
@@ -165,6 +183,8 @@ impl Member {
             parents: BTreeMap::new(),
             neighbours: Neighbours::new(config.alive),
             updates: Updates::new(LogId(config.id), config.log.clone()),
+            hard_reads: HardReads::default(),
+            locks: Locks::default(),
             next_ack: Millis(0),
             homes: Homes::new(config),
         }
@@ -216,6 +236,11 @@ impl Member {
         self.updates.holds_lease(home, segment, now)
     }
 
+    /// Whether the member believes in a lease to read: hard reads there need no message (rule C2).
+    pub fn holds_read_lease(&self, home: HomeId, segment: SegmentId, now: Millis) -> bool {
+        self.hard_reads.holds(home, segment, now)
+    }
+
     /// Updates in the log that their homes have not executed, or refused.
     pub fn unsaved(&self) -> usize {
         self.updates.open()
@@ -242,6 +267,9 @@ impl Member {
         ]
         .into_iter()
         .chain(self.updates.sizes())
+        .chain(self.hard_reads.sizes())
+        .chain([("withheld", self.commits.withheld.len())])
+        .chain([("locks", self.locks.len())])
         .collect()
     }
 
@@ -271,6 +299,8 @@ impl Member {
         outbox.act(MemberAction::StreamEnded(home));
         self.homes.at(home).end(outbox);
         self.caller().stream_ended(home);
+        self.locks.stream_ended(home);
+        self.reading().end(home, outbox);
         self.updating().end(home, outbox);
     }
 
@@ -304,6 +334,9 @@ impl Member {
                 self.submitter().commit(commit, left, outbox);
             }
             Request::Call { home, request } => {
+                if let CallRequest::Unlock { fence } = request {
+                    self.locks.end((home, fence));
+                }
                 let mut caller = self.caller();
                 caller.call_of_program(request_id, home, request, outbox);
             }
@@ -323,7 +356,25 @@ impl Member {
                 let wanted = (home, segment, on);
                 self.updating().sharing().want(request_id, wanted, outbox);
             }
-            Request::Leave => self.updating().leasing().leave(outbox),
+            Request::Pull {
+                home,
+                segments,
+                patience_ms,
+                mods,
+            } => {
+                let pulling = Pulling {
+                    request_id,
+                    home,
+                    segments,
+                    patience_ms,
+                    mods,
+                };
+                self.reading().pull(pulling, outbox);
+            }
+            Request::Leave => {
+                self.updating().leasing().leave(outbox);
+                self.reading().leave(outbox);
+            }
             Request::ListUpdates => {
                 let list = Response::Updates(self.updates.list());
                 outbox.act(MemberAction::Respond(request_id, list));
@@ -338,6 +389,7 @@ impl Member {
             replica.pages.forget_request(request_id);
         }
         self.caller().forget(request_id);
+        self.commits.withheld.forget(request_id);
         self.updating().sharing().forget(request_id);
     }
 
@@ -407,6 +459,11 @@ impl Member {
                 self.homes.at(home).heartbeat(now, &heartbeat, outbox);
             }
             Down::Voted(voted) => self.submitter().voted(&voted, outbox),
+            Down::Withheld(withheld) if self.updating().is_sent(withheld.commit) => {
+                self.updating().withheld(withheld.commit);
+            }
+            Down::Withheld(withheld) => self.submitter().withheld(&withheld),
+            Down::SeenWanted(wanted) => self.reading().wanted(home, wanted.position, outbox),
             Down::Refused(refused) if self.updating().is_sent(refused.commit) => {
                 let refusal = Some(refused.refusal);
                 let mut updating = self.updating();
@@ -455,8 +512,13 @@ impl Member {
         replica.begin(now, edge, begin, (helpers, follows), outbox);
         if forgets {
             self.submitter().went_back(home, outbox);
+            for fence in self.locks.went_back(home) {
+                outbox.act(MemberAction::LockLost { home, fence });
+            }
         }
+        self.locks.stream_ended(home);
         self.caller().resend(home, outbox);
+        self.reading().begin(home, forgets, outbox);
         self.updating().begin(home, forgets, outbox);
         self.submitter().resend(home, outbox);
     }
@@ -514,6 +576,7 @@ impl Member {
         }
         self.homes.at(home).caught_up(now, outbox);
         self.updating().sharing().tell_due(outbox);
+        self.reading().tell_seen(home, outbox);
     }
 
     fn answered(&mut self, now: Millis, result: message::CallResult, outbox: &mut Outbox) {
@@ -528,6 +591,20 @@ impl Member {
             Some(Answered::Leased(result)) => {
                 self.updating().leasing().leased(home, &result, outbox)
             }
+            Some(Answered::ReadLeased(result)) => {
+                self.reading().leased(home, &result, outbox);
+            }
+            Some(Answered::Locked {
+                fence,
+                lease_ms,
+                sent,
+                wanted,
+            }) => self.locked((home, fence), (sent, lease_ms), wanted, outbox),
+            Some(Answered::LockNotKept(fence, CallError::LockLost)) => {
+                self.locks.end((home, fence));
+                outbox.act(MemberAction::LockLost { home, fence });
+            }
+            Some(Answered::LockNotKept(fence, _)) => self.locks.refused((home, fence), now),
             Some(Answered::Registered) => {
                 self.submitter().send_dropped_decisions(home, outbox);
                 self.send_waiting(home, outbox);
@@ -537,11 +614,50 @@ impl Member {
             Some(Answered::NotRegistered(failure)) => {
                 self.submitter().give_back_waiting(home, &failure, outbox);
             }
+            Some(Answered::Outcome(commit, result)) if self.updates.is_withheld(commit) => {
+                self.updating().released(commit, &result, outbox);
+            }
             Some(Answered::Outcome(commit, result)) => {
                 self.submitter()
                     .outcome(now, (home, commit), result, outbox);
             }
             None => {}
+        }
+    }
+
+    /// A home grants a lock, or gives it more time. One that nobody wants any more is given back.
+    fn locked(
+        &mut self,
+        (home, fence): (HomeId, Fence),
+        (sent, lease_ms): (Millis, u32),
+        wanted: Purpose,
+        outbox: &mut Outbox,
+    ) {
+        let of = (home, fence);
+        let is_kept = matches!(wanted, Purpose::KeepLock(_)) && self.locks.has(of);
+        if is_kept || matches!(wanted, Purpose::Program(_)) {
+            let until = self.locks.granted(of, sent, lease_ms);
+            outbox.act(MemberAction::Locked { home, fence, until });
+        }
+        if let Purpose::Program(request_id) = wanted {
+            let locked = Response::Called(Ok(CallResponse::Locked { fence, lease_ms }));
+            outbox.act(MemberAction::Respond(request_id, locked));
+        }
+        if is_kept || !matches!(wanted, Purpose::Forgotten) {
+            return;
+        }
+        let unlock = Called::new(Purpose::Unlock, home, CallRequest::Unlock { fence });
+        self.caller().call(unlock, outbox);
+    }
+
+    /// Asks for more time for the locks that need it.
+    fn keep_locks(&mut self, now: Millis, outbox: &mut Outbox) {
+        let homes = &self.homes;
+        let is_reached = |home| homes.edge(home).is_some();
+        for (home, fence) in self.locks.ask_due(now, is_reached) {
+            let request = CallRequest::KeepLock { fence };
+            let keep = Called::new(Purpose::KeepLock(fence), home, request);
+            self.caller().call(keep, outbox);
         }
     }
 
@@ -583,6 +699,8 @@ impl Member {
             replica.up.tick(now, outbox);
         }
         self.updating().tick(outbox);
+        self.reading().tick(outbox);
+        self.keep_locks(now, outbox);
         if now < self.next_ack {
             return;
         }
@@ -608,6 +726,18 @@ impl Member {
 
     fn caller(&mut self) -> Caller<'_> {
         self.submitter().caller
+    }
+
+    fn reading(&mut self) -> Reading<'_> {
+        Reading {
+            reads: &mut self.hard_reads,
+            caller: Caller {
+                calls: &mut self.calls,
+                homes: &mut self.homes,
+                uplink: &mut self.uplink,
+                signing: &mut self.signing,
+            },
+        }
     }
 
     fn updating(&mut self) -> Updating<'_> {

@@ -385,6 +385,7 @@ mod tests {
                     page: PAGE,
                     slots: alloc::vec![(Slot(0), WriteOp::Write { generation, value })],
                 }],
+                under: None,
             };
             let names = (1..sequence).last().map(id).into_iter().collect();
             let rests = Rests::of(&part, names, (1..sequence).map(id).collect());

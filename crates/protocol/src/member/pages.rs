@@ -365,6 +365,7 @@ mod tests {
                 page: PAGE,
                 slots: vec![(Slot(0), write)],
             }],
+            under: None,
         };
         pages.overlay.enter(COMMIT, Stamp::default(), &part.writes);
         let held = pages.get(PAGE).map(|held| held.image.clone());

@@ -131,6 +131,7 @@ mod tests {
             evidence: Position(0),
             reads: alloc::vec![(PAGE, SlotSet::of(Slot(slot)))],
             writes: Vec::new(),
+            under: None,
         };
         let stands_on = depends_on.iter().copied().collect();
         Rests::of(&part, depends_on, stands_on)

@@ -100,6 +100,7 @@ mod tests {
             evidence: Position(0),
             reads: vec![(FIRST, read), (PAGE, read)],
             writes: Vec::new(),
+            under: None,
         };
         Rests::of(&part, vec![id(1)], BTreeSet::from([id(1)]))
     }

@@ -88,6 +88,7 @@ mod tests {
             evidence: Position(evidence),
             reads: vec![(PAGE, SlotSet::of(Slot(0)))],
             writes: Vec::new(),
+            under: None,
         }
     }
 

@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use thorp_model::planted::Bug;
 use thorp_model::{
     CallError, CallRequest, CallResponse, CommitId, CommitRequest, Decision, EdgeId, HomeId,
-    Millis, Note, Outcome, Refusal, Registration, Up, message, planted,
+    Millis, Note, Outcome, Refusal, Registration, RequestId, Up, message, planted,
 };
 
 /// Sends commits and takes what becomes of them.
@@ -199,11 +199,17 @@ impl Submitter<'_> {
         for id in self.commits.waiting_at(home) {
             self.ended(home, id, Outcome::Refused(Refusal::WentBack), outbox);
         }
+        for response in self.commits.withheld.went_back(home) {
+            respond(Some(response), outbox);
+        }
     }
 
     /// After a new beginning: what was decided is sent again, what was sent is
     /// asked for and never guessed (rule 11), what waited is sent.
     pub(super) fn resend(&mut self, home: HomeId, outbox: &mut Outbox) {
+        let sent = self.commits.open_at(home, AtPart::is_unanswered);
+        let is_asked = |id: CommitId| sent.contains(&id);
+        self.commits.withheld.stream_began(home, is_asked);
         for id in self.commits.open_at(home, AtPart::is_under_way) {
             let decided = self.commits.get(id).is_some_and(|c| c.decision.is_some());
             // Its place in the stream may be past: what was kept of it fills nothing any more.
@@ -219,7 +225,38 @@ impl Submitter<'_> {
                 self.ask_outcome(home, id, outbox);
             }
         }
+        for (of, id, registration) in self.commits.withheld.to_ask(&BTreeSet::new()) {
+            if of == home {
+                self.ask_withheld(home, id, registration, outbox);
+            }
+        }
         self.send_waiting(home, outbox);
+    }
+
+    /// A home says that its answer to a commit follows (rule C2).
+    pub(super) fn withheld(&mut self, withheld: &message::Withheld) {
+        let message::Withheld { home, commit } = *withheld;
+        let at = self.commits.part_mut(home, commit);
+        if at.is_some_and(|at| at.is_under_way()) {
+            self.commits.withheld.told(home, commit);
+        }
+    }
+
+    /// Asks a home for an answer that it keeps back.
+    fn ask_withheld(
+        &mut self,
+        home: HomeId,
+        commit: CommitId,
+        registration: Registration,
+        outbox: &mut Outbox,
+    ) {
+        let request = CallRequest::Outcome {
+            commit,
+            registration,
+        };
+        if self.caller.homes.edge(home).is_some() {
+            self.caller.ask_outcome(home, commit, request, outbox);
+        }
     }
 
     /// Asks again for outcomes that a home could not tell.
@@ -229,6 +266,9 @@ impl Submitter<'_> {
             if self.caller.homes.edge(home).is_some() {
                 self.ask_outcome(home, commit, outbox);
             }
+        }
+        for (home, commit, registration) in self.commits.withheld.to_ask(&asked) {
+            self.ask_withheld(home, commit, registration, outbox);
         }
     }
 
@@ -281,7 +321,14 @@ impl Submitter<'_> {
         uplink.commit_answered(home, id, at.is_unanswered());
         let is_refused = matches!(outcome, Outcome::Refused(_));
         let is_never_delivered = outcome == Outcome::Refused(Refusal::Elsewhere);
+        let registration = at.registration.unwrap_or_default();
         at.state = PartState::Ended(at.certain(outcome));
+        let withheld = &mut self.commits.withheld;
+        if is_refused {
+            // It tells nothing that anybody has to see.
+            withheld.released(home, id);
+        }
+        let is_withheld = withheld.ended(home, id, registration);
         let is_told_first = planted::is(Bug::RefusedToldFirst);
         // Its program could read it once more, and stand on it.
         if is_refused && !is_told_first {
@@ -294,6 +341,9 @@ impl Submitter<'_> {
                 .for_each(|replica| replica.never_delivered(id, outbox));
         }
         self.go_on(id, outbox);
+        if is_withheld {
+            self.ask_withheld(home, id, registration, outbox);
+        }
         if is_refused && is_told_first {
             self.withdraw(home, id, outbox);
         }
@@ -372,15 +422,15 @@ impl Submitter<'_> {
             Some((home, refusal)) => Some((Some(home), Outcome::Refused(refusal))),
             None => commit.committed(),
         };
+        let has_ended = commit.has_ended();
         if let Some((home, outcome)) = answer
             && let Some(request_id) = commit.request_id.take()
         {
-            outbox.act(MemberAction::Respond(
-                request_id,
-                Response::Outcome(id, outcome, home),
-            ));
+            let response = (request_id, Response::Outcome(id, outcome, home));
+            let response = self.commits.withheld.answer(id, response);
+            respond(response, outbox);
         }
-        if commit.has_ended() {
+        if has_ended {
             self.settle(id, outbox);
         }
     }
@@ -511,6 +561,12 @@ impl Submitter<'_> {
         result: Result<CallResponse, CallError>,
         outbox: &mut Outbox,
     ) {
+        if self.commits.withheld.is_asked(home, commit) {
+            if matches!(result, Ok(CallResponse::Outcome(_))) {
+                respond(self.commits.withheld.released(home, commit), outbox);
+            }
+            return;
+        }
         match result {
             Ok(CallResponse::Outcome(Outcome::Committed { position, stamp })) => {
                 let committed = message::Committed {
@@ -552,5 +608,11 @@ impl Submitter<'_> {
             self.ended(home, id, Outcome::Refused(refusal.clone()), outbox);
         }
         self.caller.give_back_waiting(home, failure, outbox);
+    }
+}
+
+fn respond(response: Option<(RequestId, Response)>, outbox: &mut Outbox) {
+    if let Some((request_id, response)) = response {
+        outbox.act(MemberAction::Respond(request_id, response));
     }
 }

@@ -287,6 +287,7 @@ fn part(bytes: usize) -> Part {
         evidence: Position(1),
         reads: Vec::new(),
         writes: writes.collect(),
+        under: None,
     }
 }
 

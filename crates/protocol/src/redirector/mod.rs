@@ -19,6 +19,7 @@
 //! | `reach` | the homes that the node is to reach (rule 1) |
 //! | `watch` | the segments that are watched below and above |
 //! | `writers` | updates of logs below, and pulls (rules C3 and C6) |
+//! | `readers` | read leases below, and what those below show (rules C1 and C2) |
 
 mod config;
 mod delegations;
@@ -28,6 +29,7 @@ mod peer_fetch;
 mod prefetch;
 mod proxy;
 mod reach;
+mod readers;
 mod redirects;
 mod requests;
 mod resync;
@@ -49,6 +51,7 @@ use crate::edge::downstream::cut_off;
 use crate::edge::liveness::Neighbours;
 use crate::edge::pending_writes::PendingWrites;
 use crate::edge::reply_routes::ReplyRoutes;
+use crate::edge::unseen::Shown;
 use crate::redirector::delegations::Delegations;
 use crate::redirector::passed_claims::Passed;
 use crate::redirector::prefetch::hints;
@@ -63,8 +66,8 @@ use thorp_model::limits::{CHILDREN_MAX, CLAIMS_MAX, HEARTBEAT_MS};
 use thorp_model::planted::Bug;
 use thorp_model::{
     CallRequest, Claim, Direction, Down, EdgeId, Epoch, Event, HomeId, HomeNames, Image, MemberId,
-    Message, Millis, NameId, NodeKind, Note, Now, Outcome, PageId, Peer, Position, StateMachine,
-    Step, Up, UpdateId, message, planted,
+    Message, Millis, NameId, NodeKind, Note, Now, Outcome, PageId, Peer, Position, Privilege,
+    StateMachine, Step, Up, UpdateId, message, planted,
 };
 
 /// What a redirector fills.
@@ -148,9 +151,11 @@ impl StateMachine for Redirector {
     fn deadline(&self) -> Option<Millis> {
         let fetches = self.homes.values().filter_map(|p| p.up.deadline());
         let pulls = self.homes.values().filter_map(|p| p.writers.deadline());
+        let seen = self.homes.values().filter_map(|p| p.readers.deadline());
         let alive = self.neighbours.deadline();
         fetches
             .chain(pulls)
+            .chain(seen)
             .chain(alive)
             .chain([self.next_beat])
             .min()
@@ -260,6 +265,8 @@ impl Redirector {
             ("followers", sum(|p| p.writers.sizes()[0].1)),
             ("leases", sum(|p| p.writers.sizes()[1].1)),
             ("pulls", sum(|p| p.writers.sizes()[2].1)),
+            ("read_leases", sum(|p| p.readers.sizes()[0].1)),
+            ("unseen", sum(|p| p.readers.sizes()[1].1)),
         ]
     }
 
@@ -304,8 +311,17 @@ impl Redirector {
                     cut_off(edge, why, outbox);
                 }
             }
-            (Up::GiveBack(back), Some(proxy)) => {
-                proxy.writing().give_back(now, child, &back, outbox);
+            (Up::GiveBack(back), Some(proxy)) => match back.privilege {
+                Privilege::Write => proxy.writing().give_back(now, child, &back, outbox),
+                Privilege::Read { .. } => {
+                    proxy
+                        .reading()
+                        .give_back(now, child, &back.segments, outbox);
+                }
+            },
+            (Up::Seen(seen), Some(proxy)) => {
+                let shown = Shown::of(&seen);
+                proxy.reading().seen(now, child.node, shown, outbox);
             }
             (Up::Heads(heads), Some(proxy)) => {
                 proxy.writing().heads(now, child, heads, outbox);
@@ -605,6 +621,10 @@ impl Redirector {
             (Down::Tell(tell), Some(proxy)) => {
                 proxy.writing().told_to_tell(tell.segment, outbox);
             }
+            (Down::Withheld(withheld), _) => self.forwarder().withheld(&withheld, outbox),
+            (Down::SeenWanted(wanted), Some(proxy)) => {
+                proxy.reading().wanted(now, wanted, outbox);
+            }
             (Down::Voted(voted), _) => self.forwarder().voted(&voted, outbox),
             (Down::Refused(refused), _) => {
                 let outcome = Outcome::Refused(refused.refusal);
@@ -750,6 +770,7 @@ impl Redirector {
         for proxy in self.homes.values_mut() {
             proxy.up.tick(now, outbox);
             proxy.writing().finish(now, outbox);
+            proxy.reading().finish(now, outbox);
         }
         if now >= self.next_beat {
             self.next_beat = now.plus(HEARTBEAT_MS);
@@ -757,6 +778,7 @@ impl Redirector {
                 proxy.serve().expire_redirects(now);
                 proxy.report_denials(outbox);
                 proxy.writers.sweep(now);
+                proxy.readers.sweep(now);
                 proxy.acknowledge(outbox);
             }
         }

@@ -10,6 +10,7 @@ use crate::redirector::peer_fetch::Serve;
 use crate::redirector::prefetch::Prefetch;
 use crate::redirector::prefetch::hints::Hints;
 use crate::redirector::prefetch::refetch;
+use crate::redirector::readers::{Readers, Reading};
 use crate::redirector::redirects::Redirects;
 use crate::redirector::resync::{Resync, Whose, reported};
 use crate::redirector::standby::Images;
@@ -56,6 +57,7 @@ pub(super) struct Proxy {
     passed_claims: PassedClaims,
     unanswered: Unanswered,
     pub(super) writers: Writers,
+    pub(super) readers: Readers,
     reports: Reports<Whose>,
     reported_max: usize,
 }
@@ -80,6 +82,7 @@ impl Proxy {
             passed_claims: PassedClaims::default(),
             unanswered: Unanswered::default(),
             writers: Writers::default(),
+            readers: Readers::default(),
             reports,
             reported_max: config.reported_max,
         }
@@ -159,6 +162,7 @@ impl Proxy {
         self.redirects.clear();
         self.watched.clear();
         self.writers.stream_began();
+        self.readers.stream_ended();
         self.up.retain_waiting(|_| false);
         self.up.begin(edge, begin, false, now, outbox);
         self.resync().report_own(as_of, outbox);
@@ -187,6 +191,7 @@ impl Proxy {
         }
         self.passed_claims.clear();
         self.writers.stream_ended();
+        self.readers.stream_ended();
         let home = self.up.home;
         for edge in self.children.edges() {
             outbox.down(edge, Down::End(message::End { home }));
@@ -228,6 +233,7 @@ impl Proxy {
         // The number of children was checked when the child came.
         self.children.begin(edge, peer, beginning, outbox);
         self.writing().came(peer.node, outbox);
+        self.reading().came(peer.node, outbox);
     }
 
     /// A child claims what it holds of this home: its stream begins, or the claim goes up (rule R9).
@@ -340,6 +346,16 @@ impl Proxy {
     pub(super) fn writing(&mut self) -> Writing<'_> {
         Writing {
             writers: &mut self.writers,
+            leases: &mut self.readers.leases,
+            up: &mut self.up,
+            children: &mut self.children,
+        }
+    }
+
+    /// What those below show.
+    pub(super) fn reading(&mut self) -> Reading<'_> {
+        Reading {
+            readers: &mut self.readers,
             up: &mut self.up,
             children: &mut self.children,
         }
@@ -437,6 +453,7 @@ impl Proxy {
         }
         for segment in changed {
             self.writers.rights_changed(segment, &self.children);
+            self.readers.rights_changed(segment, &self.children, now);
         }
         if restricts {
             // A child that may not read any more watches no more.
@@ -452,6 +469,8 @@ impl Proxy {
         // New values may be longer than the old ones (rule 15).
         subtree.shrink(outbox);
         self.caught_up(now, outbox);
+        // Nobody waits for a child that may not read any more.
+        self.reading().finish(now, outbox);
     }
 
     /// An image came in the stream: the stream is complete up to there.

@@ -151,6 +151,11 @@ impl PassedRequests {
     /// A home has voted: the edges that want to know.
     pub(super) fn voted(&mut self, home: HomeId, id: CommitId) -> impl Iterator<Item = EdgeId> {
         self.window.commit_answered(home, id);
+        self.came_by(home, id)
+    }
+
+    /// The edges that a commit came up by, which has not ended.
+    pub(super) fn came_by(&self, home: HomeId, id: CommitId) -> impl Iterator<Item = EdgeId> {
         let from = self.commits.get(&(home, id));
         from.into_iter().flat_map(ReplyRoutes::iter)
     }
@@ -334,6 +339,15 @@ impl Forwarder<'_> {
         let edges: Vec<EdgeId> = self.passed.voted(voted.home, voted.commit).collect();
         for edge in edges {
             self.answer(voted.home, edge, Down::Voted(voted.clone()), outbox);
+        }
+    }
+
+    /// The answer to a commit follows: whoever sent it learns that (rule C2).
+    pub(super) fn withheld(&mut self, withheld: &message::Withheld, outbox: &mut Outbox) {
+        let (home, commit) = (withheld.home, withheld.commit);
+        let edges: Vec<EdgeId> = self.passed.came_by(home, commit).collect();
+        for edge in edges {
+            self.answer(home, edge, Down::Withheld(withheld.clone()), outbox);
         }
     }
 

@@ -14,8 +14,8 @@ use thorp_model::{
     Action, Attempt, CallError, CallId, CallRequest, CallResponse, Claim, CommitId, CommitRequest,
     DELEGATION_VERSION, Decision, Delegation, DelegationNo, DelegationText, Direction, Down,
     EdgeId, EntryNo, Epoch, Event, FetchRefusal, FetchResult, HomeId, MemberId, Message, Millis,
-    NameId, NodeKind, Note, Now, PageId, Part, Participant, Peer, Position, Proof, Registration,
-    SegmentId, Stamp, StateMachine, Step, Up, message,
+    NameId, NodeKind, Note, Now, PageId, Part, Participant, Peer, Position, Privilege, Proof,
+    Registration, SegmentId, Stamp, StateMachine, Step, Up, message,
 };
 
 const HOME: HomeId = HomeId(1);
@@ -144,6 +144,7 @@ fn commit(from: EdgeId, member: EdgeId, homes: u32) -> Event<Infallible> {
             evidence: Position(1),
             reads: Vec::new(),
             writes: Vec::new(),
+            under: None,
         },
         with: with.collect(),
         depends_on: Vec::new(),
@@ -570,7 +571,10 @@ fn a_lease_for_which_a_site_has_no_place_is_none() {
     let fits = LEASES_PER_CHILD_MAX as u32;
     let mut lease = |segment| {
         let segments = Vec::from([SegmentId(segment)]);
-        let request = CallRequest::Lease { segments };
+        let request = CallRequest::Lease {
+            segments,
+            privilege: Privilege::Write,
+        };
         let response = CallResponse::Leased { lease_ms: 1_000 };
         granted(
             &mut redirector,

@@ -4,6 +4,7 @@ use crate::edge::downstream::Children;
 use crate::edge::followers::Followers;
 use crate::edge::leases::Leases;
 use crate::edge::pulls::{Pulls, Question};
+use crate::edge::read_leases::ReadLeases;
 use crate::edge::upstream::Upstream;
 use crate::redirector::Outbox;
 use crate::redirector::waiter::Waiter;
@@ -12,14 +13,14 @@ use alloc::vec::Vec;
 use thorp_model::limits::{COMMIT_BYTES_MAX, PULL_HEADS_MAX};
 use thorp_model::{
     CallId, CallRequest, CallResponse, Down, EdgeId, MemberId, Millis, NodeKind, Note, Peer,
-    SegmentId, Up, message,
+    Privilege, SegmentId, Up, message,
 };
 
 /// What a call of a child asked for, until its home has answered.
 #[derive(Clone, Debug)]
 enum Asked {
     Follow(SegmentId),
-    Lease(Vec<SegmentId>),
+    Lease(Vec<SegmentId>, Privilege),
 }
 
 /// What a site knows of logs below it, of one home.
@@ -42,7 +43,10 @@ impl Writers {
     pub(super) fn passed(&mut self, call: CallId, edge: EdgeId, request: &CallRequest) {
         let asked = match request {
             CallRequest::Follow { segment, .. } => Asked::Follow(*segment),
-            CallRequest::Lease { segments } => Asked::Lease(segments.clone()),
+            CallRequest::Lease {
+                segments,
+                privilege,
+            } => Asked::Lease(segments.clone(), *privilege),
             _ => return,
         };
         self.asked.insert((call, edge), asked);
@@ -108,6 +112,8 @@ impl Writers {
 #[derive(Debug)]
 pub(super) struct Writing<'a> {
     pub(super) writers: &'a mut Writers,
+    /// The read leases below.
+    pub(super) leases: &'a mut ReadLeases,
     pub(super) up: &'a mut Upstream<Waiter>,
     pub(super) children: &'a mut Children,
 }
@@ -133,8 +139,13 @@ impl Writing<'_> {
                 }
                 is_added
             }
-            (Some(Asked::Lease(segments)), Ok(CallResponse::Leased { lease_ms })) => {
+            (Some(Asked::Lease(segments, privilege)), Ok(CallResponse::Leased { lease_ms })) => {
                 let until = now.plus(u64::from(*lease_ms));
+                if let Privilege::Read { mods } = privilege {
+                    outbox.note(Note::ReadLeaseGranted);
+                    let wanted = (&segments[..], mods);
+                    return self.leases.grant(peer.node, wanted, (now, until));
+                }
                 if !self.writers.leases.grant(peer.node, &segments, until) {
                     return false;
                 }

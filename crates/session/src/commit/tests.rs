@@ -102,6 +102,7 @@ fn read_part(home: HomeId, evidence: u64) -> Part {
         evidence: Position(evidence),
         reads: vec![(PAGE, slots(&[0]))],
         writes: Vec::new(),
+        under: None,
     }
 }
 

@@ -152,6 +152,8 @@ fn act_of_member(world: &mut World, no: NodeNo, action: MemberAction) -> Checked
         // Members of these villages have no log.
         MemberAction::Keep(_)
         | MemberAction::Rejected(..)
+        | MemberAction::Locked { .. }
+        | MemberAction::LockLost { .. }
         | MemberAction::Showing(_)
         | MemberAction::Arrived(..)
         | MemberAction::Evicted

@@ -97,6 +97,7 @@ fn commit(world: &World, home: HomeId) -> CommitRequest {
             evidence: Position(1),
             reads: Vec::new(),
             writes: writes.collect(),
+            under: None,
         },
         with: Vec::new(),
         depends_on: Vec::new(),

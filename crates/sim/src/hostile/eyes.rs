@@ -160,6 +160,7 @@ pub(crate) fn nothing(id: CommitId, registration: Registration, home: HomeId) ->
         evidence: Position(0),
         reads: Vec::new(),
         writes: Vec::new(),
+        under: None,
     };
     CommitRequest {
         id,

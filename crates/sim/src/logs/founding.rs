@@ -83,6 +83,7 @@ fn commit(objects: u16) -> CommitRequest {
                 page: PAGE,
                 slots: (0..objects).map(op).collect(),
             }],
+            under: None,
         },
         with: Vec::new(),
         depends_on: Vec::new(),

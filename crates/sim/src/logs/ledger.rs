@@ -20,11 +20,13 @@ pub(super) struct Fate {
     /// It was answered: under this name, with a lease or without.
     pub(super) kept: Option<(UpdateId, bool)>,
     pub(super) is_rejected: bool,
+    /// It was written by a commit, which was answered.
+    pub(super) is_committed: bool,
     /// The home has to refuse it, and nobody ever sees it.
     pub(super) is_wrong: bool,
 }
 
-/// What a pull has to find: tokens that were answered with a lease before it left. It says something only of the stream in
+/// What a pull has to find: tokens that were answered before it left, by their homes or with a lease. It says something only of the stream in
 /// which it left.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Expected {

@@ -35,6 +35,7 @@ pub const EVERYTHING: &[&str] = &[
     "updates kept without one",
     "updates not kept",
     "updates rejected",
+    "commits answered",
     "pulls answered",
     "pulls that awaited somebody",
     "pulls that nobody answered for",

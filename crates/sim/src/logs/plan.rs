@@ -40,6 +40,8 @@ pub(super) struct Plan {
     pub(super) think_ms_max: u64,
     /// Of a thousand updates those that the home has to refuse.
     pub(super) wrong: u64,
+    /// Of a hundred writes those that are commits, and go by no log.
+    pub(super) commits: u64,
     /// Faults that are to come.
     pub(super) troubles: u32,
 }
@@ -69,6 +71,7 @@ impl Plan {
             think_ms_max: prng.range(5, 120),
             wrong: prng.below(2) * 60,
             troubles: prng.range(3, 12) as u32,
+            commits: [0, 30, 100][prng.below(3) as usize],
         }
     }
 }

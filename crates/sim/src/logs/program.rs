@@ -25,6 +25,7 @@ pub(super) struct Scribe {
 #[derive(Clone)]
 pub(super) enum Wait {
     Update(Token),
+    Commit(Token),
     Pull(Expected),
     Other,
 }
@@ -53,7 +54,7 @@ impl Scribe {
     /// Whether an update is not answered.
     pub(super) fn is_writing(&self) -> bool {
         let mut waits = self.waits.values();
-        waits.any(|wait| matches!(wait, Wait::Update(_)))
+        waits.any(|wait| matches!(wait, Wait::Update(_) | Wait::Commit(_)))
     }
 
     /// A request to its member.

@@ -7,9 +7,10 @@ use super::world::{Local, World};
 use super::{drive, truth};
 use crate::failure::Checked;
 use crate::given::Given;
+use crate::node::Machine;
 use thorp_model::{
-    CallError, CallRequest, CallResponse, Generation, PageWrites, Procedure, RequestId, Slot,
-    WriteOp,
+    CallError, CallResponse, Generation, Outcome, PageWrites, Part, Position, Procedure, RequestId,
+    Slot, Stamp, WriteOp,
 };
 use thorp_protocol::{MemberCommand, Request, Response};
 
@@ -30,6 +31,11 @@ pub(super) fn step(world: &mut World, no: usize) -> Checked {
     // All objects stay in their page.
     let is_full = truth::tokens(world, slot) >= TOKENS_MAX;
     let lease_ms = world.plan.lease_ms;
+    let is_commit = world.prng.percent(world.plan.commits);
+    let position = match &world.nodes[no].machine {
+        Some(Machine::Member(member)) => member.position(HOME).unwrap_or_default(),
+        _ => Position(0),
+    };
     let Some(scribe) = &mut world.nodes[no].scribe else {
         return Ok(());
     };
@@ -38,6 +44,12 @@ pub(super) fn step(world: &mut World, no: usize) -> Checked {
         _ if is_first => {
             let (home, segment, on) = (HOME, SEGMENT, true);
             scribe.request(Wait::Other, Request::Follow { home, segment, on })
+        }
+        0..40 if !is_healed && !is_full && is_commit => {
+            let token = scribe.token(slot);
+            let command = scribe.request(Wait::Commit(token), commit(position, token, is_wrong));
+            truth::asked(world, no, token, is_wrong);
+            command
         }
         0..40 if !is_healed && !is_full => {
             let token = scribe.token(slot);
@@ -60,15 +72,13 @@ pub(super) fn step(world: &mut World, no: usize) -> Checked {
             let Some(scribe) = &mut world.nodes[no].scribe else {
                 return Ok(());
             };
-            let request = CallRequest::Pull {
-                segments: vec![SEGMENT],
-                patience_ms,
-            };
             scribe.request(
                 Wait::Pull(expected),
-                Request::Call {
+                Request::Pull {
                     home: HOME,
-                    request,
+                    segments: vec![SEGMENT],
+                    patience_ms,
+                    mods: 0,
                 },
             )
         }
@@ -90,6 +100,24 @@ fn update(token: Token, is_wrong: bool) -> Vec<PageWrites> {
         page: PAGE,
         slots: vec![(Slot(token.slot()), op)],
     }]
+}
+
+/// The same as a commit, which goes by no log.
+fn commit(evidence: Position, token: Token, is_wrong: bool) -> Request {
+    let part = Part {
+        home: HOME,
+        evidence,
+        reads: Vec::new(),
+        writes: update(token, is_wrong),
+        under: None,
+    };
+    Request::Commit {
+        parts: vec![part],
+        histories: vec![0],
+        depends_on: Vec::new(),
+        after: Stamp::default(),
+        early: false,
+    }
 }
 
 /// Reads an object, and judges what is seen. What is not cached is asked for.
@@ -129,6 +157,9 @@ pub(super) fn answered(world: &mut World, no: usize, request: RequestId) -> Chec
             truth::kept(world, no, token, (id, is_leased));
         }
         (Wait::Update(_), Response::NotKept(_)) => world.counts.answered("updates not kept"),
+        (Wait::Commit(token), Response::Outcome(_, Outcome::Committed { .. }, _)) => {
+            truth::committed(world, token);
+        }
         (Wait::Pull(expected), Response::Called(Ok(CallResponse::Pulled))) => {
             world.counts.answered("pulls answered");
             let expected = truth::still_expected(world, expected);

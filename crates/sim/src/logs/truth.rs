@@ -24,6 +24,7 @@ pub(super) fn asked(world: &mut World, no: usize, token: Token, is_wrong: bool) 
         of: (no, world.nodes[no].life),
         kept: None,
         is_rejected: false,
+        is_committed: false,
         is_wrong,
     };
     world.ledger.fates.insert(token, fate);
@@ -51,6 +52,14 @@ pub(super) fn kept(world: &mut World, no: usize, token: Token, kept: (UpdateId, 
     world.ledger.since.insert(token, lapses);
     if let Some(fate) = world.ledger.fates.get_mut(&token) {
         fate.kept = Some(kept);
+    }
+}
+
+/// The home has committed it, and all readers with hard bounds have seen it.
+pub(super) fn committed(world: &mut World, token: Token) {
+    world.counts.answered("commits answered");
+    if let Some(fate) = world.ledger.fates.get_mut(&token) {
+        fate.is_committed = true;
     }
 }
 
@@ -89,7 +98,7 @@ fn stream(member: &Member) -> Option<EdgeId> {
 /// What a pull of a member that leaves now has to find.
 pub(super) fn expected(world: &World, no: usize) -> Expected {
     let ledger = &world.ledger;
-    let is_leased = |fate: &Fate| fate.kept.is_some_and(|(_, leased)| leased);
+    let is_leased = |fate: &Fate| fate.is_committed || fate.kept.is_some_and(|(_, leased)| leased);
     let leased = ledger.fates.iter().filter(|(_, fate)| is_leased(fate));
     let all = leased.map(|(token, _)| *token);
     let stream = match &world.nodes[no].machine {
@@ -109,6 +118,9 @@ pub(super) fn still_expected(world: &World, expected: Expected) -> Expected {
         let Some(fate) = ledger.fates.get(token).filter(is_good) else {
             return false;
         };
+        if fate.is_committed {
+            return true;
+        }
         let (no, life) = fate.of;
         let node = &world.nodes[no];
         let lapses = ledger.lapses.get(&fate.of).copied().unwrap_or_default();
@@ -142,7 +154,8 @@ pub(super) fn judge(world: &mut World, no: usize, slot: u16, seen: &Seen) -> Che
     }
     let process = (no, world.nodes[no].life);
     for (token, fate) in &world.ledger.fates {
-        let is_own = fate.of == process && token.slot() == slot && fate.kept.is_some();
+        let is_answered = fate.kept.is_some() || fate.is_committed;
+        let is_own = fate.of == process && token.slot() == slot && is_answered;
         demand!(
             !is_own || fate.is_rejected || fate.is_wrong || seen.shown.contains(token),
             "own writes",
@@ -191,6 +204,7 @@ pub(super) fn judge_pull(world: &World, no: usize, expected: &Expected, seen: &S
 /// Tokens that were answered and not rejected.
 pub(super) fn answered(world: &World) -> impl Iterator<Item = Token> + '_ {
     let fates = world.ledger.fates.iter();
-    let answered = fates.filter(|(_, fate)| fate.kept.is_some() && !fate.is_rejected);
+    let answered =
+        fates.filter(|(_, fate)| (fate.kept.is_some() || fate.is_committed) && !fate.is_rejected);
     answered.map(|(token, _)| *token)
 }

@@ -9,6 +9,8 @@
 //! m0/b commits once answered    (it waits for what it has read, and commits when it hears of that)
 //! m0 updates P.x append=b    m0 updates P.x append=b within 500ms    (it waits so long for a lease)
 //! m0 follows s          m0 follows s no more    m0 pulls s within 500ms
+//! m0 locks s            m0 locks s s2 to read within 500ms    m0 unlocks (the lock that it got last)
+//! m0/b runs under its locks    (what it writes names them)
 //! m0/b only reads       (so it says, until it writes: it goes on as of before what changes)
 //! m0 fetches P          m0 prefetches P (and does not wait)
 //! m0 evicts P           m0 watches s         m0 watches s2..s9
@@ -395,6 +397,10 @@ impl Teller {
                 let program = self.village.node(name).program.as_mut();
                 program.expect("a member").give_up(transaction);
             }
+            "runs" if what == "under its locks" => {
+                let program = self.village.node(name).program.as_mut();
+                program.expect("a member").runs_under_its_locks(transaction);
+            }
             "fetches" => self
                 .village
                 .fetch(name, page(what), Waiting::Fetch(page(what))),
@@ -459,6 +465,12 @@ impl Teller {
                 let homes = self.village.node(name).homes.clone();
                 let request = updates::request(&homes, verb, what);
                 return self.village.ask(name, Waiting::Call(None), request);
+            }
+            "locks" => updates::lock(what),
+            "unlocks" => {
+                let program = self.village.node(name).program.as_mut().expect("a member");
+                let (_, fence) = program.locks.pop().expect("a lock");
+                CallRequest::Unlock { fence }
             }
             "stages" => return self.stage(name, what),
             "asks" if what == "for the history" => CallRequest::History,
@@ -672,6 +684,7 @@ fn empty_commit(call: CallId, registration: Registration) -> CommitRequest {
             evidence: Position(0),
             reads: Vec::new(),
             writes: Vec::new(),
+            under: None,
         },
         with: Vec::new(),
         depends_on: Vec::new(),

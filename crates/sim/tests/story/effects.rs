@@ -1,5 +1,6 @@
 //! Effects that are not messages, as a person reads them.
 
+use super::text::lock;
 use super::{names, rights};
 use thorp_model::records;
 use thorp_model::{Batch, Op, Outcome, PageId, Table};
@@ -59,6 +60,10 @@ fn record(table: Table, key: &[u8]) -> String {
             _ if let Some(segment) = records::lease_of(key) => {
                 format!("that {} has leases", names::segment(segment))
             }
+            _ if let Some(segment) = records::read_lease_of(key) => {
+                format!("that {} has read leases", names::segment(segment))
+            }
+            _ if let Some(fence) = records::lock_of(key) => lock(fence),
             _ if key.starts_with(b"update/") => String::from("update"),
             _ => String::from_utf8_lossy(key).into_owned(),
         },

@@ -223,6 +223,7 @@ impl Founder<'_> {
             evidence: Position(u64::from(self.id.0)),
             reads: Vec::new(),
             writes: writes.collect(),
+            under: None,
         };
         self.send(Up::Commit(CommitRequest {
             id: CommitId {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use thorp_cache::{Cache, Doomed, ReadSet};
 use thorp_model::snapshot::Lagging;
 use thorp_model::{
-    CommitId, Content, HomeId, MemberId, Millis, ObjectId, Outcome, Overflow, PageId, Place,
+    CommitId, Content, Fence, HomeId, MemberId, Millis, ObjectId, Outcome, Overflow, PageId, Place,
     Publish, RequestId, Slot, Stamp, WriteOp,
 };
 use thorp_protocol::Request;
@@ -30,6 +30,8 @@ pub(crate) struct Program {
     pub(crate) called: String,
     /// The updates that its member has put on the list of rejected ones.
     pub(crate) rejected: Vec<String>,
+    /// The locks that it has got, the last one last (rule C5).
+    pub(crate) locks: Vec<(HomeId, Fence)>,
     watermarks: BTreeMap<HomeId, Stamp>,
     /// Commits that are shown and not answered (rule 14).
     ahead_of: BTreeSet<CommitId>,
@@ -127,6 +129,7 @@ impl Program {
             went_back: 0,
             begun: BTreeSet::new(),
             lost: Vec::new(),
+            locks: Vec::new(),
             watermarks: BTreeMap::new(),
             ahead_of: BTreeSet::new(),
             patient: Vec::new(),
@@ -233,6 +236,15 @@ impl Program {
         let transaction = self.open(name);
         let written = transaction.core.prepare(ObjectAt { home, object }, op);
         written.err().map(|stop| transaction.stopped(&stop))
+    }
+
+    /// A transaction runs under the locks that the program has got.
+    pub(crate) fn runs_under_its_locks(&mut self, name: &str) {
+        let locks = self.locks.clone();
+        let transaction = self.open(name);
+        for (home, fence) in locks {
+            transaction.core.run_under(home, fence);
+        }
     }
 
     /// Forgets a transaction.

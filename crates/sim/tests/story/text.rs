@@ -4,11 +4,11 @@ use super::{names, rights};
 use std::collections::BTreeMap;
 use thorp_model::{
     Audience, CallId, CallRequest, CallResponse, Carriers, Claim, Closed, CommitId, CommitRequest,
-    Content, Decision, Doubt, Down, FetchResult, HomeId, Image, InvalidCommit, JointAnswer,
-    JointQuestion, KnownHistory, LogHead, MemberId, Message, NameId, NewValue, Outcome, Overflow,
-    PageChange, PageId, PageSlots, PeerImage, Position, Procedure, Readers, Receipt, Refusal,
-    Reported, SegmentId, SegmentInfo, Slot, SlotChange, SlotSet, Step, Up, UpdateId, Verdict,
-    WriteOp, message,
+    Content, Decision, Doubt, Down, Fence, FetchResult, HomeId, Image, InvalidCommit, JointAnswer,
+    JointQuestion, KnownHistory, LockMode, LogHead, MemberId, Message, NameId, NewValue, Outcome,
+    Overflow, PageChange, PageId, PageSlots, PeerImage, Position, Privilege, Procedure, Readers,
+    Receipt, Refusal, Reported, SegmentId, SegmentInfo, Slot, SlotChange, SlotSet, Step, Up,
+    UpdateId, Verdict, WriteOp, message,
 };
 
 /// What a child claims of homes.
@@ -32,6 +32,11 @@ fn point(receipt: &Receipt) -> String {
         "{} of life {}.{} (mark {})",
         at.position, at.life.counter, at.life.random, at.mark.0
     )
+}
+
+/// The number of a lock: the time of its home, and a count.
+pub(crate) fn lock(fence: Fence) -> String {
+    format!("lock {}+{}", fence.0 >> 20, fence.0 & 0xf_ffff)
 }
 
 /// Who is who.
@@ -126,8 +131,14 @@ impl Pen<'_> {
             Up::GiveBack(back) => {
                 let segments = back.segments.iter().map(|segment| names::segment(*segment));
                 let segments: Vec<String> = segments.collect();
-                format!("give back {}", segments.join(" "))
+                let reads = match back.privilege {
+                    Privilege::Write => "",
+                    Privilege::Read { .. } => " to read",
+                };
+                format!("give back {}{reads}", segments.join(" "))
             }
+            Up::Seen(seen) if seen.after == Position(0) => format!("seen {}", seen.position),
+            Up::Seen(seen) => format!("seen {}, behind {}", seen.position, seen.after),
             Up::Heads(heads) => {
                 let heads: Vec<String> = heads.heads.iter().map(|head| self.head(head)).collect();
                 format!("logs [{}]", heads.join(", "))
@@ -208,6 +219,18 @@ impl Pen<'_> {
                 format!("{what} {update}, {}", self.step(&saved.step))
             }
             Down::Update(told) => self.told(told),
+            Down::Withheld(withheld) => {
+                format!("the answer to {} follows", self.id(withheld.commit))
+            }
+            Down::SeenWanted(wanted) => {
+                let segments = wanted.segments.iter();
+                let segments: Vec<String> = segments.map(|of| names::segment(*of)).collect();
+                format!(
+                    "say when {} is seen in {}",
+                    wanted.position,
+                    segments.join(" ")
+                )
+            }
             Down::Get(get) => {
                 let segments = get.segments.iter().map(|segment| names::segment(*segment));
                 let segments: Vec<String> = segments.collect();
@@ -386,16 +409,35 @@ impl Pen<'_> {
                 let segment = names::segment(*segment);
                 format!("follow {segment}, with logs [{}]", logs.join(", "))
             }
-            CallRequest::Lease { segments } => {
+            CallRequest::Lease {
+                segments,
+                privilege,
+            } => {
                 let segments = segments.iter().map(|segment| names::segment(*segment));
                 let segments: Vec<String> = segments.collect();
-                format!("lease {}", segments.join(" "))
+                let reads = match privilege {
+                    Privilege::Write => String::new(),
+                    Privilege::Read { mods: 0 } => String::from(" to read"),
+                    Privilege::Read { mods } => format!(" to read, {mods} mods"),
+                };
+                format!("lease {}{reads}", segments.join(" "))
             }
             CallRequest::Pull { segments, .. } => {
                 let segments = segments.iter().map(|segment| names::segment(*segment));
                 let segments: Vec<String> = segments.collect();
                 format!("pull {}", segments.join(" "))
             }
+            CallRequest::Lock { segments, mode, .. } => {
+                let segments = segments.iter().map(|segment| names::segment(*segment));
+                let segments: Vec<String> = segments.collect();
+                let reads = match mode {
+                    LockMode::Write => "",
+                    LockMode::Read => " to read",
+                };
+                format!("lock {}{reads}", segments.join(" "))
+            }
+            CallRequest::KeepLock { fence } => format!("keep {}", lock(*fence)),
+            CallRequest::Unlock { fence } => format!("unlock {}", lock(*fence)),
             CallRequest::Joint { at, question } => {
                 format!("of H{at}: {}", self.joint_question(question))
             }
@@ -444,6 +486,10 @@ impl Pen<'_> {
             }
             CallResponse::Leased { lease_ms } => format!("leased for {lease_ms} ms"),
             CallResponse::Pulled => String::from("pulled"),
+            CallResponse::Locked { fence, lease_ms } => {
+                format!("{} for {lease_ms} ms", lock(*fence))
+            }
+            CallResponse::Unlocked => String::from("unlocked"),
         }
     }
 

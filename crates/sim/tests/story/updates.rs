@@ -7,12 +7,13 @@ use super::text::Pen;
 use thorp_cache::ReadSet;
 use thorp_model::records::{self, UpdateRecord};
 use thorp_model::{
-    CallRequest, Content, Generation, ObjectId, PageWrites, Procedure, Publish, Reader, Scan,
-    SegmentId, Table, WriteOp,
+    CallRequest, Content, Generation, LockMode, ObjectId, PageWrites, Procedure, Publish, Reader,
+    Scan, SegmentId, Table, WriteOp,
 };
 use thorp_protocol::{Request, Response};
 
-/// What a member asks for: `updates S.x append=b within 500ms`, `follows s no more`, `pulls s within 500ms`.
+/// What a member asks for: `updates S.x append=b within 500ms`, `follows s no more`, `pulls s within 500ms`,
+/// `pulls s but 2` (it may miss so many answered changes).
 pub(crate) fn request(homes: &Homes, verb: &str, what: &str) -> Request {
     let (what, patience) = what.split_once(" within ").unwrap_or((what, "0ms"));
     let patience_ms = patience.trim_end_matches("ms").parse();
@@ -41,15 +42,30 @@ pub(crate) fn request(homes: &Homes, verb: &str, what: &str) -> Request {
             }
         }
         _ => {
-            let segment = segment(what);
-            Request::Call {
+            let (name, mods) = what.split_once(" but ").unwrap_or((what, "0"));
+            let segment = segment(name);
+            Request::Pull {
                 home: homes.of(segment),
-                request: CallRequest::Pull {
-                    segments: vec![segment],
-                    patience_ms,
-                },
+                segments: vec![segment],
+                patience_ms,
+                mods: mods.parse().expect("so many changes"),
             }
         }
+    }
+}
+
+/// The lock that a session asks for: `s s2 to read within 500ms`.
+pub(crate) fn lock(what: &str) -> CallRequest {
+    let (what, patience) = what.split_once(" within ").unwrap_or((what, "0ms"));
+    let patience_ms = patience.trim_end_matches("ms").parse();
+    let (names, mode) = match what.strip_suffix(" to read") {
+        Some(names) => (names, LockMode::Read),
+        None => (what, LockMode::Write),
+    };
+    CallRequest::Lock {
+        segments: names.split_whitespace().map(segment).collect(),
+        mode,
+        patience_ms: patience_ms.expect("so many ms"),
     }
 }
 

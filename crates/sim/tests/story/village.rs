@@ -3,7 +3,7 @@
 
 use super::node::{Given, Machine, Node, Wanted};
 use super::program::{Did, How, Waiting};
-use super::text::{self, Pen, People};
+use super::text::{self, Pen, People, lock};
 use super::{effects, forging, names, rights, updates};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write;
@@ -629,6 +629,21 @@ impl Village {
             MemberAction::Joined(place) => {
                 let page = names::page(place.page);
                 self.say(&format!("        {name} shares {page}"));
+            }
+            MemberAction::Locked { home, fence, .. } => {
+                if let Some(program) = self.node(name).program.as_mut() {
+                    program.locks.retain(|known| *known != (home, fence));
+                    program.locks.push((home, fence));
+                }
+            }
+            MemberAction::LockLost { home, fence } => {
+                self.say(&format!(
+                    "        {name} hears that {} is over",
+                    lock(fence)
+                ));
+                if let Some(program) = self.node(name).program.as_mut() {
+                    program.locks.retain(|known| *known != (home, fence));
+                }
             }
             // The other actions and messages show these.
             MemberAction::Named(..)

@@ -111,6 +111,7 @@ fn a_request_comes_back_with_what_follows_its_reads() {
                     page: PageId::new(1, 2),
                     slots: vec![],
                 }],
+                under: None,
             },
             with: vec![],
             depends_on: vec![],

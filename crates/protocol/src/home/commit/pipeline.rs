@@ -94,9 +94,11 @@ impl Pipeline<'_> {
                     outbox.note(Note::VotedNo);
                 }
                 let saving = parked.saving;
-                // A vote in doubt may end otherwise: the update keeps its number.
+                // A vote in doubt may end otherwise, and a lock ends: the update keeps its number.
                 let refusal = match refusal {
-                    Refusal::InDoubt if saving.is_some() => Refusal::busy(),
+                    Refusal::InDoubt | Refusal::Locked { .. } if saving.is_some() => {
+                        Refusal::busy()
+                    }
                     refusal => refusal,
                 };
                 let refused = (request, saving, refusal);
@@ -263,6 +265,9 @@ impl Pipeline<'_> {
         if self.tables.pages.mob_is_full() && !part.writes.is_empty() && !takes_room {
             return Err(NotNow::Refused(Refusal::busy()));
         }
+        let locks = &mut self.tables.segment_locks;
+        let judged = locks.judge((now.mono, request.id.member), part);
+        judged.map_err(NotNow::Refused)?;
         let named = self.dependencies().positions(request)?;
         let votes = &self.tables.votes;
         votes.check_participants(request, self.other_homes)?;

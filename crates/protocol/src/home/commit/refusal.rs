@@ -41,5 +41,7 @@ pub(in crate::home) fn note_of(refusal: &Refusal) -> Note {
         Refusal::Invalid { .. } => Note::RefusedInvalid,
         Refusal::NotYet { .. } => Note::UpdateNotYet,
         Refusal::OtherLog => Note::UpdateKnown,
+        Refusal::Locked { .. } => Note::RefusedLocked,
+        Refusal::LockLost => Note::RefusedLockLost,
     }
 }

@@ -407,7 +407,7 @@ impl Log {
     /// remembered are bounded.
     pub(in crate::home) fn tell_ended(&mut self, edge: EdgeId, commit: CommitId, outcome: Outcome) {
         if !self.admission.tells(edge, commit) {
-            self.after_all(OnDurable::Tell(edge, commit, outcome));
+            self.after_all(OnDurable::TellAgain(edge, commit, outcome));
         }
     }
 

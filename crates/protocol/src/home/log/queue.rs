@@ -20,12 +20,16 @@ pub(in crate::home) enum OnDurable {
     Reach(Reached),
     /// A vote goes to its coordinator (rule 10).
     Vote(EdgeId, CommitId, Stamp),
-    /// A commit's outcome is sent again, or one without a place in the log.
+    /// The outcome of a commit without a place in the log.
     Tell(EdgeId, CommitId, Outcome),
+    /// A commit's outcome is sent again: its answer may still be kept back (rule C2).
+    TellAgain(EdgeId, CommitId, Outcome),
     /// An update is refused: its log hears it, and whoever follows its segment (rule C6).
     Reject(EdgeId, CommitId, Outcome, UpdateId),
     /// A call is answered.
     Answer(EdgeId, CallId, Result<CallResponse, CallError>),
+    /// A member learns how its commit has ended, when that may be told (rule C2).
+    Outcome(EdgeId, CallId, CommitId, Result<CallResponse, CallError>),
     /// A reader learns what is promised (rule 5).
     Watermark(EdgeId, CallId),
     /// A pull goes to a child, behind the leases that the child was granted (rule C3).
@@ -42,7 +46,9 @@ pub(in crate::home) struct Reached {
     pub(in crate::home) position: Position,
     pub(in crate::home) stamp: Stamp,
     pub(in crate::home) changes: Vec<PageChange>,
-    /// The child that sent the commit, if one did.
+    /// The commit, if it is one.
+    pub(in crate::home) commit: Option<CommitId>,
+    /// The child that sent it, if that is there.
     pub(in crate::home) origin: Option<(EdgeId, CommitId)>,
     /// The update that was saved (rule C6).
     pub(in crate::home) update: Option<UpdateId>,
@@ -64,9 +70,11 @@ impl OnDurable {
         match self {
             OnDurable::Reach(reached) => reached.origin.map(|(edge, _)| edge),
             OnDurable::Tell(edge, ..)
+            | OnDurable::TellAgain(edge, ..)
             | OnDurable::Reject(edge, ..)
             | OnDurable::Vote(edge, ..)
             | OnDurable::Answer(edge, ..)
+            | OnDurable::Outcome(edge, ..)
             | OnDurable::Watermark(edge, _) => Some(*edge),
             OnDurable::NoPage(..) | OnDurable::Ask(..) | OnDurable::Nothing => None,
         }

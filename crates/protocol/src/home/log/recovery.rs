@@ -10,6 +10,7 @@ use crate::home::outcomes::Outcomes;
 use crate::home::pages::store::Pages;
 use crate::home::rights::Rights;
 use crate::home::saved::Saved;
+use crate::home::segment_locks::SegmentLocks;
 use crate::home::segments::Segments;
 use crate::home::staging::Staging;
 use crate::home::tables::Tables;
@@ -30,8 +31,8 @@ use thorp_model::records::{
     UsageRecord, VoteRecord,
 };
 use thorp_model::{
-    HomeId, Now, Op, Position, Reader, Receipt, Scan, SegmentId, Stamp, StorageError, Table,
-    planted, records,
+    Fence, HomeId, Incarnation, Lock, Now, Op, Position, Reader, Receipt, Scan, SegmentId, Stamp,
+    StorageError, Table, planted, records,
 };
 
 /// A home's state, as its store holds it.
@@ -47,6 +48,8 @@ pub(in crate::home) struct Recovered {
     pub(in crate::home) receipts: Vec<(String, Receipt)>,
     /// The longest leases that were granted in segments (rule C4).
     pub(in crate::home) granted: BTreeMap<SegmentId, u32>,
+    /// The longest read leases that were.
+    pub(in crate::home) granted_to_read: BTreeMap<SegmentId, u32>,
 }
 
 /// Reads a home's state from its store, empty or not.
@@ -85,8 +88,12 @@ pub(in crate::home) fn recover(
         usage: Usage::new(config.per_name),
         saved: Saved::default(),
         granted: BTreeMap::new(),
+        granted_to_read: BTreeMap::new(),
+        segment_locks: SegmentLocks::new(config.lease_ms),
+        lost_locks: Vec::new(),
     };
     parts.recover(store, now)?;
+    parts.recover_locks(store, now, config.history.incarnation)?;
     let (tip, last_stamp) = parts.recover_log(store, installed)?;
     let history = config.history.clone();
     let mut audit = Audit::new(audited.last);
@@ -107,11 +114,13 @@ pub(in crate::home) fn recover(
         receipts: OtherReceipts::default(),
         usage: parts.usage,
         saved: parts.saved,
+        segment_locks: parts.segment_locks,
         next,
     };
     recover_votes(&mut tables, store, now)?;
     recover_joints(&mut tables.joints, store)?;
     let mut first_ops = first_ops(config, known.as_ref(), &tables);
+    first_ops.append(&mut parts.lost_locks);
     if known.is_some_and(|known| known.format < FORMAT_OF_JOINTS) {
         // An earlier program remembered none.
         let since = Stamp {
@@ -125,6 +134,7 @@ pub(in crate::home) fn recover(
         log: Log::new(clock, history, tip, config.pending_bytes_max),
         receipts: recover_receipts(store)?,
         granted: parts.granted,
+        granted_to_read: parts.granted_to_read,
         first_ops,
         tables,
         installed,
@@ -223,9 +233,37 @@ struct Parts {
     usage: Usage,
     saved: Saved,
     granted: BTreeMap<SegmentId, u32>,
+    granted_to_read: BTreeMap<SegmentId, u32>,
+    segment_locks: SegmentLocks,
+    /// What ends the locks of an earlier incarnation.
+    lost_locks: Vec<Op>,
 }
 
 impl Parts {
+    /// The locks that were granted in this incarnation. A history that is lost may have ended the others (rule R9).
+    fn recover_locks(
+        &mut self,
+        store: &dyn Reader,
+        now: Now,
+        incarnation: Incarnation,
+    ) -> Result<(), StorageError> {
+        let last = read::<Fence>(store, records::FENCE_KEY)?;
+        self.segment_locks.recover_last(last.unwrap_or_default());
+        let (from, to) = records::lock_range();
+        scan(store, Table::Meta, &from, &to, |key, lock: Lock| {
+            let Some(fence) = records::lock_of(key) else {
+                return;
+            };
+            match lock.incarnation == incarnation {
+                true => self.segment_locks.recover(fence, lock, now.mono),
+                false => {
+                    let over = records::delete(Table::Meta, records::lock_key(fence));
+                    self.lost_locks.push(over);
+                }
+            }
+        })
+    }
+
     fn recover(&mut self, store: &dyn Reader, now: Now) -> Result<(), StorageError> {
         let (from, to) = records::segment_range();
         scan(
@@ -352,6 +390,18 @@ impl Parts {
             |key, record: LeaseRecord| {
                 if let Some(segment) = records::lease_of(key) {
                     self.granted.insert(segment, record.lease_ms);
+                }
+            },
+        )?;
+        let (from, to) = records::read_lease_range();
+        scan(
+            store,
+            Table::Meta,
+            &from,
+            &to,
+            |key, record: LeaseRecord| {
+                if let Some(segment) = records::read_lease_of(key) {
+                    self.granted_to_read.insert(segment, record.lease_ms);
                 }
             },
         )?;

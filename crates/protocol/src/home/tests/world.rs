@@ -301,6 +301,7 @@ impl World {
             evidence,
             reads,
             writes,
+            under: None,
         };
         CommitRequest {
             id: CommitId {

@@ -182,7 +182,7 @@ impl Decisions<'_> {
     fn tell_others_below(&mut self, commit: CommitId, outcome: &Outcome) {
         for edge in self.tables.votes.take_other_routes(commit) {
             self.log
-                .after_all(OnDurable::Tell(edge, commit, outcome.clone()));
+                .after_all(OnDurable::TellAgain(edge, commit, outcome.clone()));
         }
     }
 

@@ -335,6 +335,7 @@ mod tests {
                 evidence: Position(0),
                 reads: Vec::new(),
                 writes: Vec::new(),
+                under: None,
             },
             with: Vec::from([own, other]),
             depends_on: Vec::new(),

@@ -112,6 +112,7 @@ mod tests {
                     slots: [write(*slot)].into(),
                 })
                 .collect(),
+            under: None,
         }
     }
 

@@ -453,6 +453,16 @@ impl Votes {
         self.open.first().map(|(stamp, _)| *stamp)
     }
 
+    /// Whether one may still become a commit that writes in these segments.
+    pub(in crate::home) fn writes_in(&self, segments: &[SegmentId]) -> bool {
+        let open = self.open.iter();
+        let mut open = open.filter_map(|(_, commit)| self.by_commit.get(commit));
+        open.any(|vote| {
+            let mut written = vote.request.part.segments_written().into_iter();
+            written.any(|segment| segments.contains(&segment))
+        })
+    }
+
     /// Whether a part conflicts with what a vote has locked.
     pub(in crate::home) fn conflict(&self, locks: &Locks) -> bool {
         if self.locked.is_empty() || planted::is(Bug::VoteNotLocked) {

@@ -7,7 +7,7 @@ use crate::member::calls::{Called, Purpose};
 use crate::member::updates::{InSegment, Unanswered, Updates, respond};
 use alloc::vec::Vec;
 use thorp_model::limits::LEASED_SEGMENTS_MAX;
-use thorp_model::{CallError, CallRequest, CallResponse, HomeId, Millis, Up, message};
+use thorp_model::{CallError, CallRequest, CallResponse, HomeId, Millis, Privilege, Up, message};
 
 /// Asks for leases, gives them back, and answers programs that wait for one.
 #[derive(Debug)]
@@ -30,14 +30,14 @@ impl Leasing<'_> {
             let is_held = here.is_some_and(|here| here.lease.is_held(now));
             let may_come = here.is_some_and(|here| here.lease.may_come());
             let is_reached = homes.edge(waits.home).is_some();
-            is_held || now >= waits.until || !is_reached || !may_come
+            is_held || waits.is_saved || now >= waits.until || !is_reached || !may_come
         };
         let answered = self.updates.unanswered.extract_if(.., is_answered);
         for waits in answered {
             let here = of.get(&(waits.home, waits.id.segment));
             let kept = Response::Kept {
                 id: waits.id,
-                is_leased: here.is_some_and(|here| here.lease.is_held(now)),
+                is_leased: waits.is_saved || here.is_some_and(|here| here.lease.is_held(now)),
             };
             respond(waits.request_id, kept, outbox);
         }
@@ -64,7 +64,10 @@ impl Leasing<'_> {
             return;
         }
         self.updates.leasing.insert(home, (segments.clone(), now));
-        let request = CallRequest::Lease { segments };
+        let request = CallRequest::Lease {
+            segments,
+            privilege: Privilege::Write,
+        };
         self.caller
             .call(Called::new(Purpose::Lease, home, request), outbox);
     }
@@ -95,6 +98,7 @@ impl Leasing<'_> {
                 Err(CallError::Busy | CallError::NotDelegated(_)) => {
                     here.lease.refused(now, false);
                 }
+                Err(CallError::Privileged) => here.lease.outranked(now),
                 _ => here.lease.refused(now, true),
             }
         }
@@ -124,7 +128,12 @@ impl Leasing<'_> {
             }
         }
         if !segments.is_empty() {
-            outbox.up(edge, Up::GiveBack(message::GiveBack { home, segments }));
+            let back = message::GiveBack {
+                home,
+                segments,
+                privilege: Privilege::Write,
+            };
+            outbox.up(edge, Up::GiveBack(back));
         }
     }
 

@@ -5,14 +5,12 @@
 //! | `log` | batches for the disk |
 //! | `custody` | own updates until their home has them |
 //! | `following` | updates of others, and from where on they are heard of |
-//! | `lease` | the right to hold updates that the home has not seen |
 //! | `updating` | the way of each, from the program to the disk, the home, and out of the view |
 //! | `sharing` | what is told to neighbours, and heard from them |
 //! | `leasing` | leases that are asked for and given back |
 
 mod custody;
 mod following;
-mod lease;
 mod leasing;
 mod log;
 mod sharing;
@@ -22,10 +20,10 @@ pub(super) use updating::Updating;
 
 use custody::Custody;
 use following::Following;
-use lease::Lease;
 use log::Log;
 
 use crate::member::interface::UpdateInfo;
+use crate::member::lease::Lease;
 use crate::member::{MemberAction, Outbox, Response};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -79,6 +77,12 @@ struct Unanswered {
     home: HomeId,
     id: UpdateId,
     until: Millis,
+    /// The commit as which the home has it, and whose answer it keeps back (rule C2).
+    withheld: Option<CommitId>,
+    /// It is saved under that commit, and the home is to be asked whether its answer may go.
+    is_to_ask: bool,
+    /// The home has it, and readers with hard bounds have seen it.
+    is_saved: bool,
 }
 
 /// What a member has of updates.
@@ -160,6 +164,12 @@ impl Updates {
     pub(super) fn holds_lease(&self, home: HomeId, segment: SegmentId, now: Millis) -> bool {
         let here = self.of.get(&(home, segment));
         here.is_some_and(|here| here.lease.is_held(now))
+    }
+
+    /// Whether a home keeps back the answer to the commit of an update (rule C2).
+    pub(super) fn is_withheld(&self, commit: CommitId) -> bool {
+        let mut unanswered = self.unanswered.iter();
+        unanswered.any(|waits| waits.withheld == Some(commit))
     }
 
     /// Updates that were sent to a home, and not answered.

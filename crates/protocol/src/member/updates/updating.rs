@@ -14,9 +14,9 @@ use alloc::vec::Vec;
 use thorp_model::limits::{BUSY_RETRY_MS, COMMIT_BYTES_MAX, UPDATES_IN_FLIGHT_MAX};
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CallError, CallResponse, CommitId, CommitRequest, EdgeId, HomeId, Lack, LogState, Mark, Millis,
-    NodeKind, Note, PageWrites, Part, Position, Refusal, Registration, RequestId, SegmentId, Stamp,
-    TentativeChange, Up, Update, UpdateId, message, planted,
+    CallError, CallRequest, CallResponse, CommitId, CommitRequest, EdgeId, HomeId, Lack, LogState,
+    Mark, Millis, NodeKind, Note, PageWrites, Part, Position, Refusal, Registration, RequestId,
+    SegmentId, Stamp, TentativeChange, Up, Update, UpdateId, message, planted,
 };
 
 /// When a home that has no room for an update is asked again.
@@ -146,6 +146,9 @@ impl Updating<'_> {
                 home,
                 id,
                 until,
+                withheld: None,
+                is_to_ask: false,
+                is_saved: false,
             });
             homes.push(home);
         }
@@ -183,6 +186,11 @@ impl Updating<'_> {
         }
         self.updates.leasing.remove(&home);
         self.updates.again.remove(&home);
+        for waits in &mut self.updates.unanswered {
+            // Sent again, it is told anew whether its answer follows.
+            waits.withheld.take_if(|_| waits.home == home);
+            waits.is_to_ask &= waits.home != home;
+        }
         let now = self.now();
         let mut gone = Vec::new();
         for ((of, _), here) in &mut self.updates.of {
@@ -414,11 +422,73 @@ impl Updating<'_> {
                 self.updates.sent.remove(&commit);
                 self.is_over(home, commit);
             }
+            self.is_saved(id, outbox);
         } else {
             // Its reason comes with the answer to the commit, or when it is sent once more.
             here.custody.show(id, false);
         }
         settled
+    }
+
+    /// The home keeps back the answer to the commit of an update (rule C2).
+    pub(in crate::member) fn withheld(&mut self, commit: CommitId) {
+        let sent = self.updates.sent.get(&commit);
+        let Some((_, id)) = sent.copied() else {
+            return;
+        };
+        let mut unanswered = self.updates.unanswered.iter_mut();
+        if let Some(waits) = unanswered.find(|waits| waits.id == id) {
+            waits.withheld = Some(commit);
+        }
+    }
+
+    /// The home has an update. Its program is told when readers with hard bounds have seen it.
+    fn is_saved(&mut self, id: UpdateId, outbox: &mut Outbox) {
+        let mut unanswered = self.updates.unanswered.iter_mut();
+        let Some(waits) = unanswered.find(|waits| waits.id == id) else {
+            return;
+        };
+        waits.is_to_ask = waits.withheld.is_some();
+        waits.is_saved = waits.withheld.is_none();
+        match waits.is_to_ask {
+            true => self.ask_withheld(outbox),
+            false => self.leasing().answer(outbox),
+        }
+    }
+
+    /// Asks for the answers that homes keep back.
+    fn ask_withheld(&mut self, outbox: &mut Outbox) {
+        for waits in &mut self.updates.unanswered {
+            let commit = waits.withheld.filter(|_| waits.is_to_ask);
+            let home = waits.home;
+            let (Some(commit), Some(_)) = (commit, self.caller.homes.edge(home)) else {
+                continue;
+            };
+            waits.is_to_ask = false;
+            let at = self.caller.homes.get(home);
+            let registration = at.and_then(|at| at.registration).unwrap_or_default();
+            let request = CallRequest::Outcome {
+                commit,
+                registration,
+            };
+            self.caller.ask_outcome(home, commit, request, outbox);
+        }
+    }
+
+    /// The home has answered the question for the outcome of an update's commit. One that is busy is asked again with the next tick.
+    pub(in crate::member) fn released(
+        &mut self,
+        commit: CommitId,
+        result: &Result<CallResponse, CallError>,
+        outbox: &mut Outbox,
+    ) {
+        let is_busy = result.is_err();
+        for waits in &mut self.updates.unanswered {
+            if waits.withheld == Some(commit) {
+                (waits.is_to_ask, waits.is_saved) = (is_busy, !is_busy);
+            }
+        }
+        self.leasing().answer(outbox);
     }
 
     /// The home has answered the commit of an update otherwise.
@@ -515,6 +585,7 @@ impl Updating<'_> {
                 evidence: Position(0),
                 reads: Vec::new(),
                 writes: Vec::new(),
+                under: None,
             };
             self.send_as((edge, missing), part, registration, outbox);
         }
@@ -537,6 +608,7 @@ impl Updating<'_> {
             self.leasing().lease(home, outbox);
         }
         self.sharing().tell_due(outbox);
+        self.ask_withheld(outbox);
         self.leasing().answer(outbox);
     }
 }

@@ -1,4 +1,4 @@
-//! The lease of a member that writes what its home has not seen (rules C1 and C4).
+//! A lease of a member, to write or to read (rules C1 and C4).
 
 use thorp_model::limits::BUSY_RETRY_MS;
 use thorp_model::planted::Bug;
@@ -9,55 +9,62 @@ use thorp_model::{Millis, believed_until, planted};
 /// Invariant: the member believes in it for less long than every node on the way to the home, because its time counts from
 /// sending the request.
 #[derive(Debug, Default)]
-pub(super) struct Lease {
+pub(in crate::member) struct Lease {
     until: Millis,
     /// When the lease is to be asked for again.
     due: Millis,
     is_asked: bool,
     /// The home does not grant it. Nobody waits for it.
     is_denied: bool,
+    /// The home does not grant it because others read with hard bounds.
+    is_outranked: bool,
 }
 
 impl Lease {
-    /// Whether the home asks this member when somebody pulls.
-    pub(super) fn is_held(&self, now: Millis) -> bool {
+    /// Whether the member believes in it.
+    pub(in crate::member) fn is_held(&self, now: Millis) -> bool {
         now < self.until
     }
 
     /// Whether an answer to the program may wait for it.
-    pub(super) fn may_come(&self) -> bool {
+    pub(in crate::member) fn may_come(&self) -> bool {
         !self.is_denied
     }
 
     /// Whether the member has to ask for it, or for more time.
-    pub(super) fn is_due(&self, now: Millis) -> bool {
+    pub(in crate::member) fn is_due(&self, now: Millis) -> bool {
         !self.is_asked && now >= self.due
     }
 
     /// When it is to be asked for.
-    pub(super) fn due(&self) -> Option<Millis> {
+    pub(in crate::member) fn due(&self) -> Option<Millis> {
         (!self.is_asked).then_some(self.due)
     }
 
     /// The member asks now.
-    pub(super) fn ask(&mut self) {
+    pub(in crate::member) fn ask(&mut self) {
         self.is_asked = true;
     }
 
     /// The home grants it now, for a request that was sent then. The member refreshes it four times in its time.
-    pub(super) fn granted(&mut self, sent: Millis, lease_ms: u64, now: Millis) {
+    pub(in crate::member) fn granted(&mut self, sent: Millis, lease_ms: u64, now: Millis) {
         self.until = believed_until(sent, lease_ms).max(self.until);
         if planted::is(Bug::LeaseFromAnswer) {
             self.until = now.plus(lease_ms);
         }
         self.due = sent.plus(lease_ms / 4);
-        (self.is_asked, self.is_denied) = (false, false);
+        (self.is_asked, self.is_denied, self.is_outranked) = (false, false, false);
+    }
+
+    /// The home does not grant it for a while, because others read with hard bounds.
+    pub(in crate::member) fn outranked(&mut self, now: Millis) {
+        self.refused(now, false);
+        self.is_outranked = true;
     }
 
     /// The home does not grant it now.
-    pub(super) fn refused(&mut self, now: Millis, is_denied: bool) {
-        self.is_asked = false;
-        self.is_denied = is_denied;
+    pub(in crate::member) fn refused(&mut self, now: Millis, is_denied: bool) {
+        (self.is_asked, self.is_denied, self.is_outranked) = (false, is_denied, false);
         let wait = match is_denied {
             true => 20,
             false => 4,
@@ -66,14 +73,14 @@ impl Lease {
     }
 
     /// The member gives it back, and holds no update that the home has not executed. False: it has none.
-    pub(super) fn give_back(&mut self, now: Millis) -> bool {
+    pub(in crate::member) fn give_back(&mut self, now: Millis) -> bool {
         let is_held = self.is_held(now) || self.is_asked;
         *self = Lease::default();
         is_held
     }
 
     /// The request is lost with its stream. What was granted lasts.
-    pub(super) fn stream_ended(&mut self) {
+    pub(in crate::member) fn stream_ended(&mut self) {
         self.is_asked = false;
         self.due = Millis(0);
     }

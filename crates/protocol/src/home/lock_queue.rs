@@ -1,0 +1,59 @@
+//! The sessions that wait for locks (rule C5).
+
+use crate::home::calls::Caller;
+use alloc::vec::Vec;
+use thorp_model::{EdgeId, LockMode, Millis, NameId, SegmentId};
+
+/// A session that waits for a lock.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pub(super) caller: Caller,
+    pub(super) carrier: Option<NameId>,
+    pub(super) mode: LockMode,
+    pub(super) segments: Vec<SegmentId>,
+    /// It waits no longer.
+    pub(super) due: Millis,
+}
+
+/// The sessions that wait for locks, the first one first.
+///
+/// Invariant: nobody gets a lock that stands against one for which somebody waits longer.
+#[derive(Debug, Default)]
+pub(super) struct LockQueue {
+    pub(super) waiting: Vec<Waiting>,
+    /// Something has changed since it was looked who gets a lock.
+    pub(super) is_stirred: bool,
+    pub(super) next: Option<Millis>,
+}
+
+impl LockQueue {
+    /// When it is to be looked who gets a lock, if nothing changes.
+    pub(super) fn deadline(&self) -> Option<Millis> {
+        self.next
+    }
+
+    /// How many wait.
+    pub(super) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// An edge is gone: whoever waited there asks again.
+    pub(super) fn edge_gone(&mut self, edge: EdgeId) {
+        self.is_stirred = true;
+        self.waiting.retain(|waiting| waiting.caller.edge != edge);
+    }
+
+    /// Whether somebody waits for a lock on one of these segments.
+    pub(super) fn wants(&self, segments: &[SegmentId]) -> bool {
+        let mut waiting = self.waiting.iter();
+        waiting.any(|waiting| waiting.segments.iter().any(|of| segments.contains(of)))
+    }
+
+    /// How many sessions of a name wait.
+    pub(super) fn of_name(&self, name: NameId) -> usize {
+        let waiting = self.waiting.iter();
+        waiting
+            .filter(|waiting| waiting.caller.who.name == name)
+            .count()
+    }
+}
