@@ -312,7 +312,9 @@ fn creation(page: PageId) -> Request {
         home: HOME,
         evidence: Position(0),
         reads: Vec::new(),
-        writes: vec![writes], under: None, };
+        writes: vec![writes],
+        under: None,
+    };
     Request::Commit {
         parts: vec![part],
         histories: Vec::new(),
