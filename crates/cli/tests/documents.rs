@@ -18,7 +18,7 @@ use std::fs;
 use thorp_testing::{Process, Said, eventually, finish};
 
 /// What these print is for a shell and for `man`, or is that of other commands: they refuse the flag.
-const WITHOUT: [&str; 3] = ["completions", "man", "shell"];
+const WITHOUT: [&str; 4] = ["completions", "lock", "man", "shell"];
 /// Schemas of no command: that of all failures, and that of all answers of `thorp plan`.
 const OF_SEVERAL: [&str; 2] = ["error", "plan-answer"];
 /// Maps whose keys are names that users give.

@@ -566,8 +566,8 @@ pub const WITHHELD_PER_NAME_MAX: usize = 1024;
 /// Answers of all names.
 pub const WITHHELD_MAX: usize = 65_536;
 
-/// Names that a home remembers because it had to await the end of their read leases (rule C2).
-pub const SLOW_READERS_MAX: usize = 1024;
+/// Names that a node remembers because it had to await the end of their leases to read, or to write (rules C2 and C4).
+pub const SLOW_HOLDERS_MAX: usize = 1024;
 
 /// Pulls of a segment within [`READ_LEASE_WITHIN_MS`] after which a member asks for a read lease there (rule C1).
 pub const READ_LEASE_AFTER_PULLS: u32 = 3;

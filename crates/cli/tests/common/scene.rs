@@ -69,6 +69,10 @@ const BEFORE: [(&str, &str); 37] = [
     ),
     ("rights", "thorp put thorp://dev/plans --text plan"),
     (
+        "lock",
+        "thorp put thorp://dev/plans --text plan; thorp put thorp://dev/parts --text part; printf '#!/bin/sh\nthorp put thorp://dev/plans --text next\n' > renumber.sh; chmod +x renumber.sh",
+    ),
+    (
         "rights revoke",
         "thorp rights grant thorp://dev/plans carry site",
     ),

@@ -12,15 +12,43 @@ use thorp_model::{MemberId, Millis, SegmentId};
 pub(crate) struct Leases(BTreeMap<MemberId, BTreeMap<SegmentId, Millis>>);
 
 impl Leases {
-    /// A child holds leases until then. False: it would hold more than it may, and gets none.
+    /// A child holds leases until then. False: its name would hold more than it may, and it gets none.
     pub(crate) fn grant(&mut self, child: MemberId, segments: &[SegmentId], until: Millis) -> bool {
+        let of_name = self.more_of_name(child, segments);
+        of_name <= LEASES_PER_CHILD_MAX && self.put(child, segments, until)
+    }
+
+    /// As [`Leases::grant`], where all names share what their parent may hold. One has no more than all leave free.
+    pub(crate) fn grant_shared(
+        &mut self,
+        child: MemberId,
+        segments: &[SegmentId],
+        until: Millis,
+    ) -> bool {
+        let more = self.more(child, segments);
+        let free = LEASES_PER_CHILD_MAX.checked_sub(self.len() + more);
+        let of_name = self.more_of_name(child, segments);
+        let fits = more == 0 || free.is_some_and(|free| of_name <= free);
+        fits && self.put(child, segments, until)
+    }
+
+    /// How many of these a child does not hold.
+    fn more(&self, child: MemberId, segments: &[SegmentId]) -> usize {
+        let held = self.0.get(&child);
+        let holds = |of: &&SegmentId| held.is_some_and(|held| held.contains_key(of));
+        segments.iter().filter(|of| !holds(of)).count()
+    }
+
+    /// How many all process starts of a name would hold, with these.
+    fn more_of_name(&self, child: MemberId, segments: &[SegmentId]) -> usize {
+        let name = child.name();
+        let starts = MemberId::new(name, u64::MIN)..=MemberId::new(name, u64::MAX);
+        let held: usize = self.0.range(starts).map(|(_, held)| held.len()).sum();
+        held + self.more(child, segments)
+    }
+
+    fn put(&mut self, child: MemberId, segments: &[SegmentId], until: Millis) -> bool {
         let held = self.0.entry(child).or_default();
-        let more = segments
-            .iter()
-            .filter(|segment| !held.contains_key(segment));
-        if held.len() + more.count() > LEASES_PER_CHILD_MAX {
-            return false;
-        }
         for segment in segments {
             let end = held.entry(*segment).or_default();
             *end = until.max(*end);
@@ -38,6 +66,13 @@ impl Leases {
         let held = self.0.get(&child)?;
         let ends = segments.iter().filter_map(|segment| held.get(segment));
         ends.copied().max().filter(|end| *end > now)
+    }
+
+    /// Whether a lease of a child in these segments has run to its end, and was not given back. It is known until it is swept.
+    pub(crate) fn is_over(&self, child: MemberId, segments: &[SegmentId], now: Millis) -> bool {
+        let held = self.0.get(&child);
+        let is_over = |segment| held.and_then(|held| held.get(segment));
+        segments.iter().filter_map(is_over).any(|end| *end <= now)
     }
 
     /// The children that hold leases in these segments.
@@ -75,6 +110,7 @@ impl Leases {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use thorp_model::NameId;
 
     #[test]
     fn a_lease_lasts_to_its_end_and_never_becomes_shorter() {
@@ -92,5 +128,51 @@ mod tests {
         assert_eq!(leases.len(), 0);
         let many: Vec<_> = (0..=LEASES_PER_CHILD_MAX as u32).map(SegmentId).collect();
         assert!(!leases.grant(child, &many, Millis(200)));
+    }
+
+    #[test]
+    fn a_lease_that_ran_out_is_not_one_that_was_given_back() {
+        let (mut leases, child) = (Leases::default(), MemberId(1));
+        let (one, two) = ([SegmentId(1)], [SegmentId(2)]);
+        assert!(leases.grant(child, &[one[0], two[0]], Millis(100)));
+        leases.end(child, &two);
+        assert!(!leases.is_over(child, &one, Millis(99)));
+        assert!(leases.is_over(child, &one, Millis(100)));
+        assert!(!leases.is_over(child, &two, Millis(100)));
+    }
+
+    /// An attack: a member that starts again and again, each time with new leases.
+    #[test]
+    fn all_starts_of_a_name_count_together() {
+        let mut leases = Leases::default();
+        let start = |random| MemberId::new(NameId(7), random);
+        let half: Vec<_> = (0..LEASES_PER_CHILD_MAX as u32 / 2)
+            .map(SegmentId)
+            .collect();
+        assert!(leases.grant(start(1), &half, Millis(100)));
+        assert!(leases.grant(start(2), &half, Millis(100)));
+        assert!(!leases.grant(start(3), &half[..1], Millis(100)));
+        assert!(leases.grant(MemberId::new(NameId(8), 1), &half[..1], Millis(100)));
+        assert!(
+            leases.grant(start(2), &half, Millis(200)),
+            "longer, not more"
+        );
+    }
+
+    /// An attack: one member below a site takes all that the site may hold.
+    #[test]
+    fn a_name_leaves_others_room_at_a_site() {
+        let mut leases = Leases::default();
+        let start = |random| MemberId::new(NameId(7), random);
+        let half: Vec<_> = (0..LEASES_PER_CHILD_MAX as u32 / 2)
+            .map(SegmentId)
+            .collect();
+        assert!(leases.grant_shared(start(1), &half, Millis(100)));
+        assert!(!leases.grant_shared(start(2), &half[..1], Millis(100)));
+        assert!(leases.grant_shared(MemberId::new(NameId(8), 1), &half[..9], Millis(100)));
+        assert!(
+            leases.grant_shared(start(1), &half, Millis(200)),
+            "longer, not more"
+        );
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod admission;
 pub(crate) mod claims;
+pub(crate) mod debts;
 pub(crate) mod delegation;
 pub(crate) mod directory;
 pub(crate) mod downstream;
@@ -15,5 +16,6 @@ pub(crate) mod reply_routes;
 pub(crate) mod reports;
 pub(crate) mod send_window;
 pub(crate) mod shares;
+pub(crate) mod slow_holders;
 pub(crate) mod unseen;
 pub(crate) mod upstream;

@@ -1,5 +1,6 @@
 //! Pulls under way: which children were asked how far their logs are, and what they have named (rule C3).
 
+use crate::edge::debts::Debts;
 use crate::edge::leases::Leases;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -39,7 +40,11 @@ pub(crate) struct Pulls<O> {
     last: u64,
     last_question: u64,
     open: BTreeMap<u64, Pull<O>>,
+    debts: Debts,
 }
+
+/// Children whose leases were over before they had answered, and since when they owed.
+pub(crate) type Over = BTreeSet<(MemberId, Millis)>;
 
 impl<O> Default for Pulls<O> {
     fn default() -> Self {
@@ -47,6 +52,7 @@ impl<O> Default for Pulls<O> {
             last: 0,
             last_question: 0,
             open: BTreeMap::new(),
+            debts: Debts::default(),
         }
     }
 }
@@ -79,6 +85,14 @@ impl<O> Pull<O> {
         }
     }
 
+    /// Nobody waits any more. Whoever has not answered still owes it.
+    fn leave(&self, debts: &mut Debts, now: Millis, leases: &Leases) {
+        for (child, asked) in &self.asked {
+            let said = (asked.question, asked.named.as_ref());
+            debts.keep((*child, &self.segments), (self.begun, now), said, leases);
+        }
+    }
+
     /// A child that is awaited.
     pub(crate) fn awaits(&self) -> Option<MemberId> {
         self.asked.keys().next().copied()
@@ -102,8 +116,10 @@ impl<O> Pulls<O> {
         leases: &Leases,
     ) -> Vec<Question> {
         self.last += 1;
-        if self.open.len() >= PULLS_MAX {
-            self.open.pop_first();
+        if self.open.len() >= PULLS_MAX
+            && let Some((_, oldest)) = self.open.pop_first()
+        {
+            oldest.leave(&mut self.debts, now, leases);
         }
         let mut begun = Pull {
             origin,
@@ -137,7 +153,14 @@ impl<O> Pulls<O> {
         };
         let open = self.open.values_mut().filter(waits);
         let questions = open.map(|pull| pull.ask(child, &mut self.last_question));
-        questions.collect()
+        let mut questions: Vec<Question> = questions.collect();
+        let owed = self.debts.ask_again(child, &mut self.last_question);
+        questions.extend(owed.into_iter().map(|(number, segments)| Question {
+            child,
+            number,
+            segments,
+        }));
+        questions
     }
 
     /// A child has named the logs below it. Only its answer to the last question counts. A member speaks for its own logs, and
@@ -150,61 +173,74 @@ impl<O> Pulls<O> {
         if said.heads.len() > most {
             return;
         }
+        let mut heads = said.heads;
+        heads.retain(|head| !is_member || head.log.name() == child.name());
+        self.debts.answered(child, said.pull, &heads);
         let open = self.open.values_mut();
         let mut asked = open.filter_map(|pull| Some((&pull.segments, pull.asked.get_mut(&child)?)));
         if let Some((segments, asked)) = asked.find(|(_, asked)| asked.question == said.pull) {
-            let may_name = |head: &LogHead| {
-                segments.contains(&head.segment) && (!is_member || head.log.name() == child.name())
-            };
-            let heads = said.heads.into_iter().filter(may_name);
-            asked.named.get_or_insert_with(|| heads.collect());
+            heads.retain(|head| segments.contains(&head.segment));
+            asked.named.get_or_insert(heads);
         }
     }
 
     /// Awaits nobody whose lease has ended, or who has answered and whose logs are saved. Returns the pulls that wait for
-    /// nothing more, and how many leases have ended meanwhile.
+    /// nothing more, and whose leases were over meanwhile.
     pub(crate) fn take_done(
         &mut self,
         now: Millis,
         leases: &Leases,
         is_saved: impl Fn(&LogHead) -> bool,
-    ) -> (Vec<Pull<O>>, usize) {
-        let mut ended = 0;
+    ) -> (Vec<Pull<O>>, Over) {
+        let mut over = self.debts.settle(now, leases, &is_saved);
         for open in self.open.values_mut() {
             if open.quiet_until <= now {
                 open.quiet_until = Millis(0);
             }
-            let segments = &open.segments;
+            let (segments, begun) = (&open.segments, open.begun);
             open.asked.retain(|child, asked| {
-                let holds = leases.until(*child, segments, now).is_some();
-                ended += usize::from(!holds);
                 let is_open = |heads: &Vec<LogHead>| heads.iter().any(|head| !is_saved(head));
-                holds && asked.named.as_ref().is_none_or(is_open)
+                let holds = leases.until(*child, segments, now).is_some();
+                let owes = asked.named.as_ref().is_none_or(is_open);
+                if owes && !holds && leases.is_over(*child, segments, now) {
+                    over.insert((*child, begun));
+                }
+                holds && owes
             });
         }
         let is_done = |pull: &mut Pull<O>| pull.asked.is_empty() && pull.quiet_until <= now;
         let done = self.open.extract_if(.., |_, pull| is_done(pull));
-        (done.map(|(_, pull)| pull).collect(), ended)
+        (done.map(|(_, pull)| pull).collect(), over)
     }
 
-    /// The pulls in which every child has answered, or whose lease has ended.
-    pub(crate) fn take_named(&mut self, now: Millis, leases: &Leases) -> Vec<Pull<O>> {
+    /// The pulls in which every child has answered, or whose lease has ended; and whose leases were over before they answered.
+    pub(crate) fn take_named(&mut self, now: Millis, leases: &Leases) -> (Vec<Pull<O>>, Over) {
+        let mut over = self.debts.settle(now, leases, |_| true);
         for open in self.open.values_mut() {
-            let segments = &open.segments;
+            let (segments, begun) = (&open.segments, open.begun);
             open.asked.retain(|child, asked| {
-                asked.named.is_some() || leases.until(*child, segments, now).is_some()
+                let holds = leases.until(*child, segments, now).is_some();
+                let owes = asked.named.is_none();
+                if owes && !holds && leases.is_over(*child, segments, now) {
+                    over.insert((*child, begun));
+                }
+                holds || !owes
             });
         }
         let is_named = |pull: &mut Pull<O>| pull.asked.values().all(|asked| asked.named.is_some());
         let done = self.open.extract_if(.., |_, pull| is_named(pull));
-        done.map(|(_, pull)| pull).collect()
+        (done.map(|(_, pull)| pull).collect(), over)
     }
 
     /// The pulls that are answered now, whoever is awaited.
-    pub(crate) fn take_due(&mut self, now: Millis) -> Vec<Pull<O>> {
+    pub(crate) fn take_due(&mut self, now: Millis, leases: &Leases) -> Vec<Pull<O>> {
         let is_due = |pull: &mut Pull<O>| pull.due.is_some_and(|due| due <= now);
         let due = self.open.extract_if(.., |_, pull| is_due(pull));
-        due.map(|(_, pull)| pull).collect()
+        let due: Vec<_> = due.map(|(_, pull)| pull).collect();
+        for pull in &due {
+            pull.leave(&mut self.debts, now, leases);
+        }
+        due
     }
 
     /// Since when a child owes an answer about one of these segments.
@@ -212,12 +248,21 @@ impl<O> Pulls<O> {
         let open = self.open.values();
         let of_these = |pull: &&Pull<O>| pull.segments.iter().any(|of| segments.contains(of));
         let owes = open.filter(|pull| pull.asked.contains_key(&child) && of_these(pull));
-        owes.map(|pull| pull.begun).min()
+        let owes = owes.map(|pull| pull.begun);
+        owes.chain(self.debts.since(child, segments)).min()
     }
 
-    /// Forgets the pulls of origins that are gone.
-    pub(crate) fn retain(&mut self, keep: impl Fn(&O) -> bool) {
-        self.open.retain(|_, pull| keep(&pull.origin));
+    /// Gives up the pulls of origins that are gone.
+    pub(crate) fn retain(&mut self, now: Millis, leases: &Leases, keep: impl Fn(&O) -> bool) {
+        let gone = self.open.extract_if(.., |_, pull| !keep(&pull.origin));
+        for (_, pull) in gone {
+            pull.leave(&mut self.debts, now, leases);
+        }
+    }
+
+    /// Whoever began the pulls begins them anew. Debts stay, and numbers go on: a late answer is none to a question from here on.
+    pub(crate) fn restart(&mut self, now: Millis, leases: &Leases) {
+        self.retain(now, leases, |_| false);
     }
 
     /// When it is to be looked at next for the sake of time alone. Whoever looks awaits none of which the time is over.
@@ -342,6 +387,32 @@ mod tests {
         assert_eq!((none.len(), done(&mut pulls, 100, &leases, 0)), (0, 1));
     }
 
+    /// An attack: a writer answers nothing. Each reader gives up before the lease ends, and nobody waits in between.
+    #[test]
+    fn a_debt_outlives_the_patience_of_readers() {
+        let (mut pulls, mut leases) = (Pulls::default(), leased());
+        pulls.begin(
+            Millis(0),
+            1,
+            vec![ONE],
+            (Some(Millis(9)), Millis(0)),
+            &leases,
+        );
+        assert_eq!(pulls.take_due(Millis(9), &leases).len(), 1);
+        pulls.begin(Millis(10), 2, vec![ONE], (None, Millis(0)), &leases);
+        pulls.retain(Millis(11), &leases, |_| false);
+        assert_eq!(pulls.owes_since(CHILD, &[ONE]), Some(Millis(0)));
+        assert_eq!(
+            pulls.came(CHILD).len(),
+            1,
+            "by a new edge it is asked again"
+        );
+        let (_, over) = pulls.take_done(Millis(100), &leases, |_| true);
+        assert!(over.contains(&(CHILD, Millis(0))));
+        leases.sweep(Millis(100));
+        assert_eq!(pulls.owes_since(CHILD, &[ONE]), None);
+    }
+
     #[test]
     fn after_a_restart_a_pull_asks_those_who_come_back() {
         let mut pulls = Pulls::default();
@@ -357,6 +428,6 @@ mod tests {
         leases.grant(CHILD, &[ONE], Millis(100));
         assert_eq!(pulls.granted(CHILD, &[ONE]).len(), 1);
         assert_eq!(done(&mut pulls, 60, &leases, 0), 0);
-        assert_eq!(pulls.take_due(Millis(60)).len(), 1);
+        assert_eq!(pulls.take_due(Millis(60), &leases).len(), 1);
     }
 }

@@ -33,7 +33,6 @@
 //! | `lock_queue`, `locking` | who waits for locks, and when each gets its own (rule C5) |
 //! | `readers` | answers that wait until readers with hard bounds have seen what they tell (rules C1, C2 and C4) |
 //! | `lease_log` | what is logged of leases, and awaited after a restart (rule C4) |
-//! | `slow_readers` | names that kept writers waiting (rule C2) |
 
 mod admission;
 mod allowance;
@@ -69,7 +68,6 @@ mod saved;
 mod segment_locks;
 mod segments;
 mod serve;
-mod slow_readers;
 mod stager;
 mod staging;
 mod tables;

@@ -2,12 +2,12 @@
 
 use crate::edge::downstream::Children;
 use crate::edge::read_leases::ReadLeases;
+use crate::edge::slow_holders::SlowHolders;
 use crate::edge::unseen::{Shown, Unseen};
 use crate::home::calls::{Caller, check_right};
 use crate::home::lease_log::LeaseLog;
 use crate::home::log::Log;
 use crate::home::log::queue::OnDurable;
-use crate::home::slow_readers::SlowReaders;
 use crate::home::tables::Tables;
 use crate::home::{Outbox, responses};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -52,7 +52,7 @@ pub(super) struct Readers {
     missed: BTreeMap<(MemberId, SegmentId), BTreeSet<Position>>,
     /// Until then a writer goes first: readers get no more time there.
     wanted: BTreeMap<SegmentId, Millis>,
-    slow: SlowReaders,
+    slow: SlowHolders,
     /// Something has changed since the answers were looked at.
     is_stirred: bool,
     /// When they are to be looked at next, if nothing changes.
@@ -79,7 +79,7 @@ impl Readers {
             by_name: BTreeMap::new(),
             missed: BTreeMap::new(),
             wanted: BTreeMap::new(),
-            slow: SlowReaders::default(),
+            slow: SlowHolders::default(),
             is_stirred: false,
             next: None,
             now,

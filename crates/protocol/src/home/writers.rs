@@ -4,6 +4,7 @@ use crate::edge::downstream::Children;
 use crate::edge::followers::Followers;
 use crate::edge::leases::Leases;
 use crate::edge::pulls::{Pull, Pulls, Question};
+use crate::edge::slow_holders::SlowHolders;
 use crate::home::Outbox;
 use crate::home::calls::{Caller, check_right};
 use crate::home::lease_log::LeaseLog;
@@ -42,6 +43,10 @@ pub(super) struct Writers {
     pulls: Pulls<Puller>,
     logged: LeaseLog,
     lease_ms: u32,
+    /// Names that kept readers waiting until their leases were over.
+    slow: SlowHolders,
+    /// When it was last looked at.
+    now: Millis,
 }
 
 impl Writers {
@@ -57,6 +62,8 @@ impl Writers {
             pulls: Pulls::default(),
             logged,
             lease_ms,
+            slow: SlowHolders::default(),
+            now,
         }
     }
 
@@ -66,7 +73,19 @@ impl Writers {
             self.leases.forget(child);
         }
         self.followers.went(edge);
-        self.pulls.retain(|puller| puller.edge != edge);
+        let Writers { pulls, leases, .. } = self;
+        pulls.retain(self.now, leases, |puller| puller.edge != edge);
+    }
+
+    /// A lease was over while its holder kept readers waiting. If they waited for long, its name gets none for a time.
+    fn blame(&mut self, child: MemberId, since: Millis) {
+        if self.now.since(since) > u64::from(self.lease_ms / 4) {
+            self.slow.note(child.name(), self.lease_ms, self.now);
+        }
+    }
+
+    fn take_due(&mut self, now: Millis) -> Vec<Pull<Puller>> {
+        self.pulls.take_due(now, &self.leases)
     }
 
     /// When pulls are to be looked at next.
@@ -75,11 +94,12 @@ impl Writers {
     }
 
     /// The sizes of its tables, by name.
-    pub(super) fn sizes(&self) -> [(&'static str, usize); 3] {
+    pub(super) fn sizes(&self) -> [(&'static str, usize); 4] {
         [
             ("followers", self.followers.len()),
             ("leases", self.leases.len()),
             ("pulls", self.pulls.count(|_| true)),
+            ("slow_writers", self.slow.len()),
         ]
     }
 
@@ -161,7 +181,11 @@ impl Writing<'_> {
         let child = self.children.get(caller.edge).map(|child| child.node);
         let child = child.ok_or(CallError::Invalid)?;
         let lease_ms = self.writers.lease_ms;
-        // Who keeps readers waiting gets no more time for that (rule C4).
+        // Who keeps readers waiting gets no more time for that (rule C4). A site judges those below it itself.
+        let is_member = self.children.is_member(caller.edge);
+        if is_member && self.writers.slow.has(child.name(), now) {
+            return Err(CallError::Busy);
+        }
         let owes = self.writers.pulls.owes_since(child, segments);
         if owes.is_some_and(|since| now.since(since) > u64::from(lease_ms / 4)) {
             return Err(CallError::Busy);
@@ -249,19 +273,21 @@ impl Writing<'_> {
 
     /// Answers the pulls that wait for nobody, and those that may not wait longer.
     pub(super) fn finish(&mut self, now: Millis, outbox: &mut Outbox) {
+        self.writers.now = now;
         let saved = &self.tables.saved;
         let Writers { pulls, leases, .. } = &mut *self.writers;
         let has = |head: &LogHead| saved.has(head) || planted::is(Bug::HeadsNotAwaited);
-        let (done, ended) = pulls.take_done(now, leases, has);
-        for _ in 0..ended {
+        let (done, over) = pulls.take_done(now, leases, has);
+        for (child, since) in over {
             outbox.note(Note::LeaseEnded);
+            self.writers.blame(child, since);
         }
         for pull in done {
             outbox.note(Note::PullAnswered);
             // The answer comes behind all that was accepted.
             self.answer(pull.origin.edge, pull.origin.call, Ok(CallResponse::Pulled));
         }
-        for pull in self.writers.pulls.take_due(now) {
+        for pull in self.writers.take_due(now) {
             let awaits = Err(self.awaits(now, &pull));
             self.answer(pull.origin.edge, pull.origin.call, awaits);
         }
@@ -270,6 +296,7 @@ impl Writing<'_> {
     /// Forgets leases that have ended.
     pub(super) fn sweep(&mut self, now: Millis) {
         self.writers.leases.sweep(now);
+        self.writers.slow.sweep(now);
         self.writers.logged.sweep_quiet(now);
     }
 

@@ -65,9 +65,9 @@ use core::convert::Infallible;
 use thorp_model::limits::{CHILDREN_MAX, CLAIMS_MAX, HEARTBEAT_MS};
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CallRequest, Claim, Direction, Down, EdgeId, Epoch, Event, HomeId, HomeNames, Image, MemberId,
-    Message, Millis, NameId, NodeKind, Note, Now, Outcome, PageId, Peer, Position, Privilege,
-    StateMachine, Step, Up, UpdateId, message, planted,
+    CallError, CallRequest, Claim, Direction, Down, EdgeId, Epoch, Event, HomeId, HomeNames, Image,
+    MemberId, Message, Millis, NameId, NodeKind, Note, Now, Outcome, PageId, Peer, Position,
+    Privilege, StateMachine, Step, Up, UpdateId, message, planted,
 };
 
 /// What a redirector fills.
@@ -265,6 +265,7 @@ impl Redirector {
             ("followers", sum(|p| p.writers.sizes()[0].1)),
             ("leases", sum(|p| p.writers.sizes()[1].1)),
             ("pulls", sum(|p| p.writers.sizes()[2].1)),
+            ("slow_writers", sum(|p| p.writers.sizes()[3].1)),
             ("read_leases", sum(|p| p.readers.sizes()[0].1)),
             ("unseen", sum(|p| p.readers.sizes()[1].1)),
         ]
@@ -330,7 +331,7 @@ impl Redirector {
             (Up::Settled(settled), Some(proxy)) => {
                 proxy.pass_unanswered(child.node.name(), Up::Settled(settled), outbox);
             }
-            (Up::Call(call), _) => self.call(edge, call, outbox),
+            (Up::Call(call), _) => self.call(now, edge, call, outbox),
             (Up::Fetch(fetch), Some(proxy)) => proxy.asked(now, edge, &fetch, outbox),
             (Up::Evict(evict), Some(proxy)) => proxy.evicted(edge, &evict, outbox),
             (Up::Ack(ack), Some(proxy)) => proxy.children.ack(edge, ack.position),
@@ -374,8 +375,20 @@ impl Redirector {
         }
     }
 
-    fn call(&mut self, edge: EdgeId, call: message::Call, outbox: &mut Outbox) {
+    /// Whether a child may ask its home for this.
+    fn may_ask(&self, now: Millis, edge: EdgeId, call: &message::Call) -> bool {
+        let (proxy, peer) = (self.homes.get(&call.home), self.below.get(&edge));
+        let both = proxy.zip(peer);
+        both.is_none_or(|(proxy, peer)| proxy.writers.may_ask(now, peer, &call.request))
+    }
+
+    fn call(&mut self, now: Millis, edge: EdgeId, call: message::Call, outbox: &mut Outbox) {
         let (home, id) = (call.home, call.call);
+        if !self.may_ask(now, edge, &call) {
+            let (call, result) = (id, Err(CallError::Busy));
+            let result = message::CallResult { home, call, result };
+            return outbox.down(edge, Down::CallResult(result));
+        }
         let is_noted = matches!(
             call.request,
             CallRequest::Register(_) | CallRequest::Follow { .. } | CallRequest::Lease { .. }

@@ -5,6 +5,7 @@ use crate::edge::followers::Followers;
 use crate::edge::leases::Leases;
 use crate::edge::pulls::{Pulls, Question};
 use crate::edge::read_leases::ReadLeases;
+use crate::edge::slow_holders::SlowHolders;
 use crate::edge::upstream::Upstream;
 use crate::redirector::Outbox;
 use crate::redirector::waiter::Waiter;
@@ -36,9 +37,30 @@ pub(super) struct Writers {
     /// Each has the number that the parent has given it.
     pulls: Pulls<u64>,
     asked: BTreeMap<(CallId, EdgeId), Asked>,
+    /// Names that kept readers waiting until their leases were over.
+    slow: SlowHolders,
+    /// What the home has granted last, in milliseconds.
+    lease_ms: u32,
+    /// When it was last looked at.
+    now: Millis,
 }
 
 impl Writers {
+    /// Whether a child may ask for leases to write. Who keeps readers waiting may not, so that its site loses none (rule C4).
+    pub(super) fn may_ask(&self, now: Millis, peer: &Peer, request: &CallRequest) -> bool {
+        let CallRequest::Lease {
+            segments,
+            privilege: Privilege::Write,
+        } = request
+        else {
+            return true;
+        };
+        let owes = self.pulls.owes_since(peer.node, segments);
+        let owes = owes.is_some_and(|since| now.since(since) > u64::from(self.lease_ms / 4));
+        let is_slow = peer.kind == NodeKind::Member && self.slow.has(peer.node.name(), now);
+        !owes && !is_slow
+    }
+
     /// A call of a child goes up.
     pub(super) fn passed(&mut self, call: CallId, edge: EdgeId, request: &CallRequest) {
         let asked = match request {
@@ -56,7 +78,7 @@ impl Writers {
     pub(super) fn stream_ended(&mut self) {
         self.asked.clear();
         // The parent asks again.
-        self.pulls = Pulls::default();
+        self.pulls.restart(self.now, &self.leases);
     }
 
     /// Another stream begins: everybody follows anew.
@@ -94,17 +116,19 @@ impl Writers {
     }
 
     /// How many entries its tables have.
-    pub(super) fn sizes(&self) -> [(&'static str, usize); 3] {
+    pub(super) fn sizes(&self) -> [(&'static str, usize); 4] {
         [
             ("followers", self.followers.len()),
             ("leases", self.leases.len()),
             ("pulls", self.pulls.count(|_| true)),
+            ("slow_writers", self.slow.len()),
         ]
     }
 
     /// Forgets leases that have ended.
     pub(super) fn sweep(&mut self, now: Millis) {
         self.leases.sweep(now);
+        self.slow.sweep(now);
     }
 }
 
@@ -146,7 +170,9 @@ impl Writing<'_> {
                     let wanted = (&segments[..], mods);
                     return self.leases.grant(peer.node, wanted, (now, until));
                 }
-                if !self.writers.leases.grant(peer.node, &segments, until) {
+                self.writers.lease_ms = *lease_ms;
+                let leases = &mut self.writers.leases;
+                if !leases.grant_shared(peer.node, &segments, until) {
                     return false;
                 }
                 outbox.note(Note::LeaseGranted);
@@ -273,8 +299,21 @@ impl Writing<'_> {
 
     /// Answers the pulls that wait for nobody.
     pub(super) fn finish(&mut self, now: Millis, outbox: &mut Outbox) {
-        let Writers { pulls, leases, .. } = &mut *self.writers;
-        for pull in pulls.take_named(now, leases) {
+        self.writers.now = now;
+        let Writers {
+            pulls,
+            leases,
+            slow,
+            lease_ms,
+            ..
+        } = &mut *self.writers;
+        let (named, over) = pulls.take_named(now, leases);
+        for (child, since) in over {
+            if now.since(since) > u64::from(*lease_ms / 4) {
+                slow.note(child.name(), *lease_ms, now);
+            }
+        }
+        for pull in named {
             let heads: Vec<_> = pull.heads().into_iter().collect();
             let Some(above) = self.up.edge.filter(|_| heads.len() <= PULL_HEADS_MAX) else {
                 continue;
