@@ -200,7 +200,7 @@ impl Pinned {
 pub(crate) const LOCK_VARIABLE: &str = "THORP_LOCK";
 
 /// The locks of the `thorp lock` below which this command runs.
-fn locks() -> Result<Vec<LockNumber>, Failure> {
+pub(crate) fn locks() -> Result<Vec<LockNumber>, Failure> {
     let said = std::env::var(LOCK_VARIABLE).unwrap_or_default();
     let numbers = said.split(',').filter(|number| !number.is_empty());
     let numbers = numbers.map(str::parse);

@@ -9,6 +9,8 @@ mod common;
 
 use common::dev_village::DevVillage;
 use common::thorp;
+use rustix::process::{Pid, Signal, kill_process};
+use thorp_testing::eventually;
 
 const PLAN: &str = "thorp://dev/plan";
 
@@ -51,6 +53,62 @@ fn a_command_writes_alone() {
     let said = user.run(&["lock", PLAN, "--", "/no/such/program"]);
     assert_eq!(said.code, 1, "{}", said.err);
     assert!(said.err.contains("cannot be started"), "{}", said.err);
+}
+
+/// A service manager ends `thorp lock`: the command ends, and the next one does not wait for a lease.
+#[test]
+fn the_end_of_the_lock_is_the_end_of_the_command() {
+    let village = DevVillage::start();
+    let user = &village.user;
+    let put = |text: &str| {
+        user.run(&[
+            "put",
+            PLAN,
+            "--root",
+            "step",
+            "--text",
+            text,
+            "--timeout",
+            "10",
+        ])
+    };
+    assert_eq!(put("one").code, 0);
+    let runs = user.path("runs");
+    let script = format!(
+        "trap 'exit 9' TERM; : > {}; while :; do sleep 0.1; done",
+        runs.display()
+    );
+    let mut locked = user
+        .command(&["lock", PLAN, "--", "sh", "-c", &script])
+        .spawn()
+        .unwrap();
+    eventually("the command runs", || runs.exists());
+    let pid = Pid::from_child(&locked);
+    kill_process(pid, Signal::TERM).unwrap();
+    assert_eq!(locked.wait().unwrap().code(), Some(9));
+    let said = put("two");
+    assert_eq!(said.code, 0, "{}", said.err);
+}
+
+#[test]
+fn one_command_writes_under_one_lock_of_a_home() {
+    let village = DevVillage::start();
+    let user = &village.user;
+    let other = "thorp://dev/other";
+    for url in [PLAN, other] {
+        assert_eq!(user.run(&["put", url, "--text", "one"]).code, 0);
+    }
+    let program = env!("CARGO_BIN_EXE_thorp");
+    let said = user.run(&["lock", PLAN, "--", program, "lock", other, "--", "true"]);
+    assert_eq!(said.code, 2, "{}", said.err);
+    assert!(said.err.contains("in one `thorp lock`"), "{}", said.err);
+    let put = format!("{program} put {PLAN} --text two && {program} put {other} --text two");
+    let said = user.run(&[
+        "lock", PLAN, "--", program, "lock", "--read", other, "--", "sh", "-c", &put,
+    ]);
+    assert_eq!(said.code, 6, "{}", said.err);
+    assert_eq!(user.run(&["get", PLAN]).out, "two", "under the outer lock");
+    assert_eq!(user.run(&["get", other]).out, "one", "nobody writes there");
 }
 
 #[test]

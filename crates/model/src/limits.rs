@@ -591,6 +591,15 @@ pub const LOCKS_MAX: usize = 4_096;
 /// A lock that somebody else wants gets no more time when that has lasted for so long, in milliseconds.
 pub const LOCK_WANTED_MS_MAX: u64 = 600_000;
 
+/// Whoever wants a lock, or to write where another holds one, and has not tried for so many milliseconds, wants it no more (rule C5).
+pub const LOCK_WANT_FORGOTTEN_MS: u64 = 30_000;
+
+/// Ended locks that a home remembers, so that a session that ends one again hears the same (rule C5).
+pub const LOCKS_ENDED_MAX: usize = 1_024;
+
+/// The largest bound of unseen changes for which a home keeps count. A reader that allows more is treated as if it allowed so many (rule C2).
+pub const READ_LEASE_MODS_MAX: u32 = 64;
+
 /// Pulls of one name that a home has under way.
 pub const PULLS_PER_NAME_MAX: usize = 64;
 

@@ -46,6 +46,8 @@ pub struct Lock {
     pub incarnation: Incarnation,
     /// What the holder may do.
     pub mode: LockMode,
+    /// How long it lasts without word of its holder, in milliseconds. A home that starts again may have another lease time.
+    pub lease_ms: u32,
     /// The segments, ascending.
     pub segments: Vec<SegmentId>,
 }

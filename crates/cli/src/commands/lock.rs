@@ -1,11 +1,15 @@
 //! `thorp lock`: a command while nobody else writes.
 
-use crate::connect::{LOCK_VARIABLE, Via};
-use crate::failure::Failure;
+use crate::commands::signals;
+use crate::connect::{self, LOCK_VARIABLE, Via};
+use crate::failure::{Code, Failure};
 use crate::names;
 use clap::Args;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+use std::io;
 use std::process::{Command, ExitStatus};
-use thorp_client::{AccessMode, Consistency, Member, Segment, Visit};
+use std::sync::{Arc, Mutex, PoisonError};
+use thorp_client::{AccessMode, Consistency, ErrorKind, LockNumber, Member, Segment, Visit};
 
 /// What `thorp lock` is told.
 #[derive(Args, Debug)]
@@ -33,18 +37,72 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         mode(options.read),
         &segments.iter().collect::<Vec<_>>(),
     )?;
-    let numbers: Vec<String> = visit.locks().iter().map(ToString::to_string).collect();
+    let numbers = numbers(&visit.locks(), options.read)?;
     let mut words = options.command.iter();
     let program = words.next().cloned().unwrap_or_default();
     let mut command = Command::new(&program);
-    command.args(words).env(LOCK_VARIABLE, numbers.join(","));
-    let ended = command.status().map_err(|error| {
+    command.args(words).env(LOCK_VARIABLE, numbers);
+    let ended = run_to_its_end(&mut command).map_err(|error| {
         let what = format!("{program} cannot be started: {error}");
         Failure::new(what, "name a program that is there, after `--`")
     })?;
-    // Whether it held to the end matters more than how the command ended.
-    visit.close()?;
+    match visit.close() {
+        // Whether it held to the end matters more than how the command ended.
+        Err(error) if error.kind() == ErrorKind::LockLost => return Err(error.into()),
+        Err(error) => {
+            eprintln!("warning: the lock ends with its time, as its home was not told: {error}")
+        }
+        Ok(()) => {}
+    }
     told(&program, ended, member)
+}
+
+/// What the command is told of its locks: these, and those of the `thorp lock` above. One command writes under one lock of each home.
+fn numbers(own: &[LockNumber], only_reads: bool) -> Result<String, Failure> {
+    let mut numbers = connect::locks()?;
+    for number in own {
+        let is_second = numbers.iter().any(|outer| outer.has_home_of(number));
+        match is_second {
+            false => numbers.push(*number),
+            // Under a lock to read nobody writes: the command goes on writing under the other one.
+            true if only_reads => {}
+            true => {
+                let what = "another `thorp lock` above this one holds a lock of the same home";
+                let todo = "name all segments of one home in one `thorp lock`";
+                return Err(Failure::new(what, todo).with(Code::Usage));
+            }
+        }
+    }
+    let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+    Ok(numbers.join(","))
+}
+
+/// Runs a command. SIGTERM goes on to it. SIGINT reaches it without that, as a terminal sends it to both.
+fn run_to_its_end(command: &mut Command) -> Result<ExitStatus, io::Error> {
+    let running: Arc<Mutex<Option<Pid>>> = Arc::default();
+    let passed_on = Arc::clone(&running);
+    let pass_on = move |is_term: bool| {
+        let running = passed_on.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pid) = running.filter(|_| is_term) {
+            // It may have ended just now.
+            let _ = kill_process(pid, Signal::TERM);
+        }
+    };
+    signals::on_each_of(pass_on).map_err(|failure| io::Error::other(failure.what().to_owned()))?;
+    let mut child = command.spawn()?;
+    let set = |pid| *running.lock().unwrap_or_else(PoisonError::into_inner) = pid;
+    set(Some(Pid::from_child(&child)));
+    let left_there = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    let ended = loop {
+        match waitid(WaitId::Pid(Pid::from_child(&child)), left_there) {
+            Err(error) if error == rustix::io::Errno::INTR => {}
+            other => break other,
+        }
+    };
+    // From here on its number may become that of another process.
+    set(None);
+    ended?;
+    child.wait()
 }
 
 fn segments(member: &Member, urls: &[String]) -> Result<Vec<Segment>, Failure> {
@@ -82,6 +140,8 @@ its environment: `thorp` writes under the lock with that, and so does a program
 that passes it on to JoinConfig::under. It is for certificates of the same name.
 
 The code is that of COMMAND; 6 if the lock was lost before COMMAND ended.
+SIGTERM goes on to COMMAND, and SIGINT ends only COMMAND: the lock is given back.
+A `thorp lock` inside of another one is for another home, or has --read.
 
 Examples:
   thorp lock thorp://dev/plans -- ./renumber.sh

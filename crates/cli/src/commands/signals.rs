@@ -15,6 +15,11 @@ pub(crate) fn outlive_interrupts() -> Result<(), Failure> {
 
 /// Calls this, in a thread of its own, at each of them.
 pub(crate) fn on_each(mut what: impl FnMut() + Send + 'static) -> Result<(), Failure> {
+    on_each_of(move |_| what())
+}
+
+/// As [`on_each`]; tells whether it was SIGTERM.
+pub(crate) fn on_each_of(mut what: impl FnMut(bool) + Send + 'static) -> Result<(), Failure> {
     let runtime = runtime()?;
     let (mut terminate, mut interrupt) = {
         let _inside = runtime.enter();
@@ -28,8 +33,8 @@ pub(crate) fn on_each(mut what: impl FnMut() + Send + 'static) -> Result<(), Fai
         runtime.block_on(async {
             loop {
                 tokio::select! {
-                    _ = terminate.recv() => what(),
-                    _ = interrupt.recv() => what(),
+                    _ = terminate.recv() => what(true),
+                    _ = interrupt.recv() => what(false),
                 }
             }
         });

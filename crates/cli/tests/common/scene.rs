@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use thorp_testing::{Intruder, Process, finish};
 
 /// What is done before the examples of a command, whose name begins so. `$STOPPED` is the directory of a stopped home.
-const BEFORE: [(&str, &str); 37] = [
+const BEFORE: [(&str, &str); 38] = [
     ("context add", ANNA),
     ("context rm", ANNA),
     (

@@ -13,6 +13,8 @@ pub(crate) struct HeldLock {
     requests: Arc<Requests>,
     home: HomeId,
     fence: Fence,
+    /// The stream in which it was asked for, as [`Pulls::stream`](super::pulls::Pulls::stream) tells.
+    stream: u64,
     is_over: bool,
 }
 
@@ -22,6 +24,7 @@ impl HeldLock {
         requests: &Arc<Requests>,
         home: HomeId,
         (segments, mode): (Vec<SegmentId>, LockMode),
+        stream: u64,
         due: Instant,
     ) -> Result<HeldLock> {
         // The home answers a little before it would be too late, and says whom it awaits.
@@ -39,6 +42,7 @@ impl HeldLock {
                     requests: Arc::clone(requests),
                     home,
                     fence,
+                    stream,
                     is_over: false,
                 })
             }
@@ -49,6 +53,11 @@ impl HeldLock {
     /// Where it is held.
     pub(crate) fn home(&self) -> HomeId {
         self.home
+    }
+
+    /// Whether all that was answered before the lock comes in this stream (rule C3). Another one may be behind that.
+    pub(crate) fn is_of(&self, home: HomeId, stream: u64) -> bool {
+        (self.home, self.stream) == (home, stream)
     }
 
     /// What is written under it names this.

@@ -1,14 +1,13 @@
-//! When a member last asked each home what is answered there (rule C3).
+//! When a member last asked what is answered in each segment (rule C3).
 
 use crate::lock::lock;
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::time::Duration;
-use thorp_model::HomeId;
+use thorp_model::{HomeId, SegmentId};
 use thorp_net::driver::uptime;
 
-/// The last pull of each home. While no site keeps updates, a pull is one call of the home: the answer comes in its stream,
-/// after all that it had accepted.
+/// The last pull of each segment. A pull says nothing of a segment that it does not name: its home has asked no writers there.
 ///
 /// Invariant: a pull is there only while the stream goes on in which it was sent and answered. Another stream may be behind that
 /// (rule C3), so what is read then may be older.
@@ -16,10 +15,10 @@ use thorp_net::driver::uptime;
 pub(crate) struct Pulls(Mutex<HashMap<HomeId, AtHome>>);
 
 /// What is known of one home.
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 struct AtHome {
     streams: u64,
-    last: Option<Pull>,
+    last: HashMap<SegmentId, Pull>,
 }
 
 /// One pull.
@@ -46,22 +45,38 @@ impl Pulls {
         lock(&self.0).get(&home).map_or(0, |at| at.streams)
     }
 
-    /// A home has answered. A pull of an earlier stream says nothing any more.
-    pub(crate) fn note(&self, home: HomeId, pull: Pull) {
+    /// A home has answered for these segments. A pull of an earlier stream says nothing any more.
+    pub(crate) fn note(&self, home: HomeId, segments: &[SegmentId], pull: Pull) {
         let mut pulls = lock(&self.0);
         let at = pulls.entry(home).or_default();
-        // One that was sent later may be answered sooner.
-        let is_later = at.last.is_none_or(|last| last.sent < pull.sent);
-        if at.streams == pull.stream && is_later {
-            at.last = Some(pull);
+        if at.streams != pull.stream {
+            return;
+        }
+        for segment in segments {
+            let last = at.last.entry(*segment).or_insert(pull);
+            // One that was sent later may be answered sooner.
+            if last.sent < pull.sent {
+                *last = pull;
+            }
         }
     }
 
-    /// Whether what is here of a home is no older than this. Of time 0 nothing is.
-    pub(crate) fn is_fresh(&self, home: HomeId, within: Duration, since_sync: bool) -> bool {
+    /// Whether what is here of these segments is no older than this. Of time 0 nothing is.
+    pub(crate) fn is_fresh(
+        &self,
+        (home, segments): (HomeId, &[SegmentId]),
+        within: Duration,
+        since_sync: bool,
+    ) -> bool {
         let pulls = lock(&self.0);
-        let last = pulls.get(&home).and_then(|at| at.last);
-        last.is_some_and(|pull| pull.age(uptime(), since_sync) < within)
+        let Some(at) = pulls.get(&home) else {
+            return false;
+        };
+        let now = uptime();
+        segments.iter().all(|segment| {
+            let last = at.last.get(segment);
+            last.is_some_and(|pull| pull.age(now, since_sync) < within)
+        })
     }
 
     /// A stream of a home begins. While there is none, what is here grows old and stays right.
@@ -70,7 +85,7 @@ impl Pulls {
         let at = pulls.entry(home).or_default();
         *at = AtHome {
             streams: at.streams + 1,
-            last: None,
+            last: HashMap::new(),
         };
     }
 }
@@ -80,12 +95,13 @@ mod tests {
     use super::*;
 
     const HOME: HomeId = HomeId(1);
+    const HERE: [SegmentId; 1] = [SegmentId(1)];
     const LONG: Duration = Duration::from_secs(600);
 
     #[test]
     fn age_counts_from_sending_until_the_stream_ends() {
         let pulls = Pulls::default();
-        assert!(!pulls.is_fresh(HOME, LONG, false));
+        assert!(!pulls.is_fresh((HOME, &HERE), LONG, false));
         let now = uptime();
         let old = now.saturating_sub(Duration::from_secs(60));
         let slow = Pull {
@@ -93,24 +109,35 @@ mod tests {
             answered: now,
             stream: 0,
         };
-        pulls.note(HOME, slow);
+        pulls.note(HOME, &HERE, slow);
         let within = Duration::from_secs(30);
-        assert!(!pulls.is_fresh(HOME, within, false));
-        assert!(pulls.is_fresh(HOME, within, true), "as in the paper");
-        assert!(!pulls.is_fresh(HOME, Duration::ZERO, false));
+        assert!(!pulls.is_fresh((HOME, &HERE), within, false));
+        assert!(
+            pulls.is_fresh((HOME, &HERE), within, true),
+            "as in the paper"
+        );
+        assert!(!pulls.is_fresh((HOME, &HERE), Duration::ZERO, false));
         let quick = Pull {
             sent: now,
             answered: now,
             stream: 0,
         };
-        pulls.note(HOME, quick);
-        pulls.note(HOME, slow);
-        assert!(pulls.is_fresh(HOME, within, false), "the later one counts");
+        pulls.note(HOME, &HERE, quick);
+        pulls.note(HOME, &HERE, slow);
+        assert!(
+            pulls.is_fresh((HOME, &HERE), within, false),
+            "the later one counts"
+        );
+        let more = [SegmentId(1), SegmentId(2)];
+        assert!(
+            !pulls.is_fresh((HOME, &more), within, false),
+            "nobody was asked there"
+        );
         pulls.began(HOME);
-        assert!(!pulls.is_fresh(HOME, LONG, false));
+        assert!(!pulls.is_fresh((HOME, &HERE), LONG, false));
         // Its answer is told after the next stream has begun.
-        pulls.note(HOME, quick);
-        assert!(!pulls.is_fresh(HOME, LONG, false));
+        pulls.note(HOME, &HERE, quick);
+        assert!(!pulls.is_fresh((HOME, &HERE), LONG, false));
         assert_eq!(pulls.stream(HOME), 1);
     }
 }

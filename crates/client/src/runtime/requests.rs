@@ -182,13 +182,13 @@ impl Requests {
         }
     }
 
-    /// Has the log keep an update.
+    /// Has the log keep an update. Returns whether the home has granted a lease for it: then who reads with a hard bound waits for it.
     pub(crate) async fn update(
         self: &Arc<Self>,
         (home, writes): (HomeId, Vec<PageWrites>),
         patience: Duration,
         due: Instant,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let request = Request::Update {
             home,
             writes,
@@ -197,7 +197,7 @@ impl Requests {
         let future = self.begin(RequestKind::Response, due);
         let future = self.send(future, request)?;
         match future.await {
-            Completion::Response(Response::Kept { .. }) => Ok(()),
+            Completion::Response(Response::Kept { is_leased, .. }) => Ok(is_leased),
             Completion::Response(Response::NotKept(why)) => Err(not_kept(why)),
             Completion::Response(_) => Err(Error::busy(RETRY_PAUSE)),
             Completion::TimedOut(_) => Err(Error::new(

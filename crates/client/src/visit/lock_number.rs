@@ -14,6 +14,11 @@ pub struct LockNumber {
 }
 
 impl LockNumber {
+    /// Whether another lock is one of the same home. A program writes under one lock of each home.
+    pub fn has_home_of(&self, other: &LockNumber) -> bool {
+        self.home == other.home
+    }
+
     /// The fencing number: a lock that was granted later at the same home has a higher one.
     pub fn fence(&self) -> u64 {
         self.fence.0

@@ -151,7 +151,8 @@ impl Visit {
     }
 
     /// The names of the homes that did not answer when the view moved last, with `failures=optimistic`. What was read of them
-    /// may be older than the bound allows (rule C10).
+    /// may be older than the bound allows (rule C10). Also of those that have granted no lease for an update that was given out
+    /// since: whoever reads there with a hard bound does not wait for it.
     pub fn left_out(&self) -> Vec<String> {
         let homes = &self.member.shared().homes;
         let names = self.left_out.iter().filter_map(|home| homes.name(*home));
@@ -437,7 +438,7 @@ impl Visit {
 
     /// Whether it reads and writes updates that their homes have not executed.
     fn is_tentative(&self) -> bool {
-        matches!(self.consistency.failures(), Failures::Optimistic { .. })
+        is_optimistic(&self.consistency)
     }
 
     fn places(&self) -> Vec<(HomeId, SegmentId)> {
@@ -489,7 +490,8 @@ impl Visit {
                 )));
             }
             let due = self.due();
-            let lock = HeldLock::take(&requests, home, (segments, mode), due).await?;
+            let stream = self.member.shared().pulls.stream(home);
+            let lock = HeldLock::take(&requests, home, (segments, mode), stream, due).await?;
             self.locks.push(lock);
         }
         Ok(())
@@ -509,6 +511,12 @@ impl Visit {
     /// The log takes the updates, one for each segment. They are durable then, and shown; their homes get them when these can
     /// be reached (rule C6).
     async fn keep(&mut self) -> Result<()> {
+        if !self.member.shared().under().is_empty() {
+            // Its home would not know under which lock it was made.
+            return Err(Error::invalid(
+                "a log keeps no updates under a lock: write with failures=pessimistic, or outside of the lock",
+            ));
+        }
         let segments = self.own.segments();
         if self.consistency.is_atomic() && segments.len() > 1 {
             return Err(Error::invalid(
@@ -530,7 +538,12 @@ impl Visit {
                 .due(KEEP_TIMEOUT)
                 .max(Instant::now() + KEEP_TIMEOUT);
             match requests.update((segment.0, writes), patience, due).await {
-                Ok(()) => self.published.append(leaving),
+                Ok(is_leased) => {
+                    self.published.append(leaving);
+                    if !is_leased {
+                        self.left_out.insert(segment.0);
+                    }
+                }
                 Err(error) => {
                     if !matches!(error.kind(), ErrorKind::OutcomeLost) {
                         self.own.put_back(leaving);
@@ -579,18 +592,20 @@ impl Visit {
             return Ok(());
         };
         let shared = self.member.shared();
-        if self.locks.iter().any(|lock| lock.home() == home) {
+        let stream = shared.pulls.stream(home);
+        if self.locks.iter().any(|lock| lock.is_of(home, stream)) {
             // With the lock came all that was answered before.
             return shared.requests.shown(home, self.due()).await;
         }
         let since_sync = self.consistency.counts_since_sync();
-        if shared.pulls.is_fresh(home, within, since_sync) {
+        let segments = self.segments_of(home);
+        if shared.pulls.is_fresh((home, &segments), within, since_sync) {
             return Ok(());
         }
-        let (sent, stream) = (uptime(), shared.pulls.stream(home));
+        let sent = uptime();
         let due = self.due();
-        let mods = self.consistency.mods().unwrap_or_default();
-        let wanted = (self.segments_of(home), mods);
+        let mods = may_miss(&self.consistency);
+        let wanted = (segments.clone(), mods);
         let answer = shared.requests.pull(home, wanted, due).await;
         let answer = match answer {
             Ok(()) => shared.requests.shown(home, due).await,
@@ -604,7 +619,10 @@ impl Visit {
                     answered,
                     stream,
                 };
-                shared.pulls.note(home, pull);
+                // What a read lease lets the member miss may be older than the pull.
+                if mods == 0 {
+                    shared.pulls.note(home, &segments, pull);
+                }
                 Ok(())
             }
             Err(error) if error.kind() == ErrorKind::Closed => Err(error),
@@ -617,8 +635,15 @@ impl Visit {
     }
 }
 
-/// How old a view may be when it moves, if its home is to be asked. Updates are not counted yet, so a bound in them is
-/// taken as the hardest one.
+/// How many answered changes a view may miss when it moves. Beside a bound in time none: a change that was missed could be older.
+fn may_miss(consistency: &Consistency) -> u32 {
+    match consistency.time() {
+        Some(_) => 0,
+        None => consistency.mods().unwrap_or_default(),
+    }
+}
+
+/// How old a view may be when it moves, if its home is to be asked. With a bound in changes the home is always asked: it counts them.
 fn bound(consistency: &Consistency) -> Option<Duration> {
     if !consistency.is_hard() {
         return None;
@@ -647,10 +672,21 @@ fn check_built(consistency: &Consistency) -> Result<()> {
         "a serializable or strict session is a transaction: use Member::transact, with Session::strict for the strict one"
     } else if writes && consistency.order() == UpdateOrder::Stamp {
         "stamp order is not built yet: take order=total or order=serial"
+    } else if writes && is_locking(consistency) && is_optimistic(consistency) {
+        "a log keeps no updates under a lock: take failures=pessimistic, or another mode"
     } else {
         return Ok(());
     };
     Err(Error::invalid(why))
+}
+
+fn is_locking(consistency: &Consistency) -> bool {
+    let mode = consistency.mode();
+    matches!(mode, AccessMode::ReadLock | AccessMode::WriteLock)
+}
+
+fn is_optimistic(consistency: &Consistency) -> bool {
+    matches!(consistency.failures(), Failures::Optimistic { .. })
 }
 
 /// How long an update waits for a lease, if its program has not said: with one, whoever reads with a hard bound finds it.

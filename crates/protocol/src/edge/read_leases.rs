@@ -23,14 +23,33 @@ impl ReadLeases {
         (now, until): (Millis, Millis),
     ) -> bool {
         self.sweep(now);
-        if !self.leases.grant(child, segments, until) {
-            return false;
+        let is_granted = self.leases.grant(child, segments, until);
+        if is_granted {
+            self.bound(child, segments, mods);
         }
+        is_granted
+    }
+
+    /// As [`ReadLeases::grant`], where all names share what their parent may hold ([`Leases::grant_shared`]).
+    pub(crate) fn grant_shared(
+        &mut self,
+        child: MemberId,
+        (segments, mods): (&[SegmentId], u32),
+        (now, until): (Millis, Millis),
+    ) -> bool {
+        self.sweep(now);
+        let is_granted = self.leases.grant_shared(child, segments, until);
+        if is_granted {
+            self.bound(child, segments, mods);
+        }
+        is_granted
+    }
+
+    fn bound(&mut self, child: MemberId, segments: &[SegmentId], mods: u32) {
         for segment in segments {
             let bound = self.mods.entry((child, *segment)).or_insert(mods);
             *bound = mods.min(*bound);
         }
-        true
     }
 
     /// The children that hold leases in these segments.

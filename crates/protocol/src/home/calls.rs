@@ -29,7 +29,7 @@ use thorp_model::limits::EXTENT_PAGES;
 use thorp_model::planted::Bug;
 use thorp_model::{
     CallError, CallId, CallRequest, CallResponse, Closed, CommitId, Delegation, DelegationNo,
-    EdgeId, MemberId, NameId, NotDelegated, Note, Now, Op, PageNo, Principal, Purpose,
+    EdgeId, LockMode, MemberId, NameId, NotDelegated, Note, Now, Op, PageNo, Principal, Purpose,
     Registration, Right, RightsList, Ruling, SegmentId, Stamp, Verifier, planted,
 };
 
@@ -554,6 +554,12 @@ impl Calls<'_> {
             // It may have been removed by this very request, which came before.
             Err(CallError::NoSuchSegment) => return Ok(CallResponse::Removed),
             judged => judged?,
+        }
+        let wants = LockMode::Write;
+        let holder = self.tables.segment_locks.want(&[id], wants, now.mono);
+        if let Some(holder) = holder {
+            let name = self.tables.audit.name(holder.name()).unwrap_or_default();
+            return Err(CallError::Locked { name });
         }
         if self.tables.votes.lock_segment(id) {
             return Err(CallError::Busy);

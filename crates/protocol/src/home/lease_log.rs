@@ -82,11 +82,6 @@ impl LeaseLog {
         Ok(())
     }
 
-    /// Leases of an earlier life are over by now.
-    pub(super) fn sweep_quiet(&mut self, now: Millis) {
-        self.quiet.retain(|_, until| *until > now);
-    }
-
     /// Forgets what is over: leases of an earlier life, and segments in which no lease is held any more.
     pub(super) fn sweep(
         &mut self,
@@ -95,7 +90,7 @@ impl LeaseLog {
         log: &mut Log,
         outbox: &mut Outbox,
     ) {
-        self.sweep_quiet(now);
+        self.quiet.retain(|_, until| *until > now);
         let quiet = &self.quiet;
         let is_over = |segment: SegmentId| !is_held(segment) && !quiet.contains_key(&segment);
         let over = self.granted.keys().copied().filter(|of| is_over(*of));

@@ -18,7 +18,7 @@ pub(super) struct Waiting {
 /// The sessions that wait for locks, the first one first.
 ///
 /// Invariant: nobody gets a lock that stands against one for which somebody waits longer.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct LockQueue {
     pub(super) waiting: Vec<Waiting>,
     /// Something has changed since it was looked who gets a lock.
@@ -27,6 +27,15 @@ pub(super) struct LockQueue {
 }
 
 impl LockQueue {
+    /// The home starts. It looks again when the first lock ends that an earlier life has granted.
+    pub(super) fn new(next: Option<Millis>) -> Self {
+        LockQueue {
+            waiting: Vec::new(),
+            is_stirred: false,
+            next,
+        }
+    }
+
     /// When it is to be looked who gets a lock, if nothing changes.
     pub(super) fn deadline(&self) -> Option<Millis> {
         self.next

@@ -120,14 +120,14 @@ impl Locking<'_> {
 
     /// A session needs its lock no more.
     pub(super) fn unlock(&mut self, now: Now, caller: Caller, fence: Fence, outbox: &mut Outbox) {
-        let ended = self.tables.segment_locks.end(fence, caller.call.member);
-        self.answer(
-            caller,
-            match &ended {
-                Some(_) => Ok(CallResponse::Unlocked),
-                None => Err(CallError::LockLost),
-            },
-        );
+        let locks = &mut self.tables.segment_locks;
+        let member = caller.call.member;
+        let ended = locks.end(fence, member);
+        let unlocked = match locks.was_ended(fence, member) {
+            true => Ok(CallResponse::Unlocked),
+            false => Err(CallError::LockLost),
+        };
+        self.answer(caller, unlocked);
         self.ended(ended.into_iter().collect(), outbox);
         self.finish(now, outbox);
     }
@@ -221,11 +221,12 @@ impl Locking<'_> {
             call: number,
             incarnation: self.incarnation,
             mode: waiting.mode,
+            lease_ms: self.tables.segment_locks.lease_ms(),
             segments: segments.clone(),
         };
+        let lease_ms = lock.lease_ms;
         let (fence, ops) = self.tables.segment_locks.grant(lock, now);
         outbox.note(Note::LockGranted);
-        let lease_ms = self.tables.segment_locks.lease_ms();
         let granted = Ok(CallResponse::Locked { fence, lease_ms });
         // The answer comes behind all that was accepted, and when the lock is durable.
         let then = OnDurable::Answer(caller.edge, caller.call, granted);

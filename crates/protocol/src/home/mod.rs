@@ -261,6 +261,7 @@ impl Home {
         let removed = tables.segments.removing();
         let mut children = Children::new(config.home, epoch, config.per_child);
         children.set_readers(tables.rights.readers());
+        let locks = LockQueue::new(tables.segment_locks.deadline());
         let mut home = Home {
             remover: Remover::new(removed, config.pages_removed_max),
             installer: Installer::new(installed, config.log_records_high, config.log_trim_max),
@@ -275,7 +276,7 @@ impl Home {
             waiters: Waiters::new(config.per_name.fetches_max),
             writers: Writers::new(config.lease_ms, granted, now.mono),
             readers: Readers::new(config.read_lease_ms(), granted_to_read, now.mono),
-            locks: LockQueue::default(),
+            locks,
             next_beat: Millis(0),
             neighbours: Neighbours::new(config.alive),
             config,
@@ -1032,7 +1033,7 @@ impl Home {
             self.log.append(now, batch, OnDurable::Nothing, outbox);
         }
         self.expire_staged(now, outbox);
-        self.writing(None).sweep(now.mono);
+        self.writing(None).sweep(now.mono, outbox);
         self.reading().sweep(outbox);
         self.write_audit(now, outbox);
         // A closed home asks nobody: what it is in doubt about may be of a lost history.

@@ -12,7 +12,9 @@ use crate::home::tables::Tables;
 use crate::home::{Outbox, responses};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use thorp_model::limits::{LEASED_SEGMENTS_MAX, WITHHELD_MAX, WITHHELD_PER_NAME_MAX};
+use thorp_model::limits::{
+    LEASED_SEGMENTS_MAX, READ_LEASE_MODS_MAX, WITHHELD_MAX, WITHHELD_PER_NAME_MAX,
+};
 use thorp_model::planted::Bug;
 use thorp_model::{
     CallError, CallId, CallResponse, CommitId, Down, EdgeId, HomeId, MemberId, Millis, NameId,
@@ -93,7 +95,7 @@ impl Readers {
 
     fn next(&self) -> Option<Millis> {
         let quiet = self.withheld.values().map(|kept| kept.quiet_until);
-        let quiet = quiet.filter(|until| *until > Millis(0)).min();
+        let quiet = quiet.filter(|until| *until > self.now).min();
         self.unseen
             .deadline(&self.leases)
             .into_iter()
@@ -102,10 +104,12 @@ impl Readers {
     }
 
     /// The sizes of its tables, by name.
-    pub(super) fn sizes(&self) -> [(&'static str, usize); 4] {
+    pub(super) fn sizes(&self) -> [(&'static str, usize); 5] {
+        let missed = self.missed.values().map(BTreeSet::len).sum();
         [
             ("read_leases", self.leases.len()),
             ("unseen", self.unseen.len()),
+            ("missed", missed),
             ("withheld", self.withheld.len()),
             ("slow_readers", self.slow.len()),
         ]
@@ -337,7 +341,8 @@ impl Reading<'_> {
         wanted: Leasing<'_>,
         outbox: &mut Outbox,
     ) -> Called {
-        let Leasing { segments, mods, .. } = wanted;
+        let segments = wanted.segments;
+        let mods = wanted.mods.min(READ_LEASE_MODS_MAX);
         if segments.is_empty() || segments.len() > LEASED_SEGMENTS_MAX {
             return Err(CallError::Invalid);
         }

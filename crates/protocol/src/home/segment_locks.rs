@@ -3,7 +3,7 @@
 use crate::home::lists::is_list;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use thorp_model::limits::LOCK_WANTED_MS_MAX;
+use thorp_model::limits::{LOCK_WANT_FORGOTTEN_MS, LOCK_WANTED_MS_MAX, LOCKS_ENDED_MAX};
 use thorp_model::planted::Bug;
 use thorp_model::{
     CallError, CallId, Fence, Lock, LockMode, MemberId, Millis, NameId, Now, ObjectId, Op,
@@ -16,8 +16,36 @@ struct Held {
     lock: Lock,
     /// Its holder believes in it for less long.
     until: Millis,
-    /// Since when somebody else wants what stands against it.
-    wanted: Option<Millis>,
+    wanted: Option<Want>,
+}
+
+/// Others want what stands against a lock.
+#[derive(Clone, Copy, Debug)]
+struct Want {
+    since: Millis,
+    /// When somebody tried last.
+    last: Millis,
+}
+
+impl Want {
+    /// Somebody tries now. Whoever has not tried for long wants nothing any more.
+    fn pressed(before: Option<Want>, now: Millis) -> Want {
+        let before = before.filter(|want| want.counts(now));
+        let since = before.map_or(now, |want| want.since);
+        Want { since, last: now }
+    }
+
+    fn counts(&self, now: Millis) -> bool {
+        now.since(self.last) <= LOCK_WANT_FORGOTTEN_MS
+    }
+
+    /// For how long somebody has wanted it.
+    fn lasts(&self, now: Millis) -> u64 {
+        match self.counts(now) {
+            true => now.since(self.since),
+            false => 0,
+        }
+    }
 }
 
 /// The locks of a home, as of the accepted tip.
@@ -30,6 +58,8 @@ pub(in crate::home) struct SegmentLocks {
     of_segment: BTreeMap<SegmentId, BTreeSet<Fence>>,
     last: Fence,
     lease_ms: u32,
+    /// The last ones that their sessions have ended: one that asks again hears the same.
+    ended: BTreeMap<Fence, MemberId>,
     /// A lock has ended since somebody looked.
     has_ended: bool,
 }
@@ -42,6 +72,7 @@ impl SegmentLocks {
             of_segment: BTreeMap::new(),
             last: Fence(0),
             lease_ms,
+            ended: BTreeMap::new(),
             has_ended: false,
         }
     }
@@ -64,8 +95,8 @@ impl SegmentLocks {
             self.of_segment.entry(*segment).or_default().insert(fence);
         }
         let held = Held {
+            until: now.plus(u64::from(lock.lease_ms)),
             lock,
-            until: now.plus(u64::from(self.lease_ms)),
             wanted: None,
         };
         self.held.insert(fence, held);
@@ -112,7 +143,7 @@ impl SegmentLocks {
     ) -> Option<MemberId> {
         let fence = self.against(segments, mode)?;
         let held = self.held.get_mut(&fence)?;
-        held.wanted.get_or_insert(now);
+        held.wanted = Some(Want::pressed(held.wanted, now));
         Some(held.lock.holder)
     }
 
@@ -151,18 +182,32 @@ impl SegmentLocks {
         let held = self.held.get_mut(&fence);
         let held = held.filter(|held| held.lock.holder == member && held.until > now);
         let held = held.ok_or(CallError::LockLost)?;
-        let since = held.wanted.map_or(0, |wanted| now.since(wanted));
-        if since > LOCK_WANTED_MS_MAX {
+        if held
+            .wanted
+            .is_some_and(|want| want.lasts(now) > LOCK_WANTED_MS_MAX)
+        {
             return Err(CallError::Busy);
         }
-        held.until = now.plus(u64::from(self.lease_ms));
-        Ok(self.lease_ms)
+        held.until = now.plus(u64::from(held.lock.lease_ms));
+        Ok(held.lock.lease_ms)
     }
 
     /// A session needs its lock no more.
     pub(in crate::home) fn end(&mut self, fence: Fence, member: MemberId) -> Option<Op> {
         let held = self.held.get(&fence)?;
-        (held.lock.holder == member).then(|| self.take(fence))
+        if held.lock.holder != member {
+            return None;
+        }
+        self.ended.insert(fence, member);
+        while self.ended.len() > LOCKS_ENDED_MAX {
+            self.ended.pop_first();
+        }
+        Some(self.take(fence))
+    }
+
+    /// Whether a session has ended its lock itself, just now or a while ago.
+    pub(in crate::home) fn was_ended(&self, fence: Fence, member: MemberId) -> bool {
+        self.ended.get(&fence) == Some(&member)
     }
 
     /// Whether a lock has ended since this was asked last.
@@ -226,7 +271,7 @@ impl SegmentLocks {
             let others = self.of_segment.get(&segment).into_iter().flatten();
             let fence = others.copied().find(|fence| Some(*fence) != part.under);
             if let Some(held) = fence.and_then(|fence| self.held.get_mut(&fence)) {
-                held.wanted.get_or_insert(now);
+                held.wanted = Some(Want::pressed(held.wanted, now));
                 let left = held.until.since(now);
                 return Err(Refusal::Locked {
                     ends_ms: u32::try_from(left).unwrap_or(u32::MAX),
@@ -272,6 +317,7 @@ mod tests {
             call: 7,
             incarnation: Incarnation::default(),
             mode,
+            lease_ms: 1_000,
             segments: segments.iter().copied().map(SegmentId).collect(),
         }
     }
@@ -353,9 +399,9 @@ mod tests {
         let (mine, _) = locks.grant(lock(ME, LockMode::Write, &[1]), at(0));
         assert_eq!(locks.keep(mine, OTHER, Millis(1)), Err(CallError::LockLost));
         let mut now = 0;
-        while now < LOCK_WANTED_MS_MAX + 900 {
+        while now < LOCK_WANTED_MS_MAX + 1_800 {
             assert_eq!(locks.keep(mine, ME, Millis(now)), Ok(1_000));
-            locks.want(&[SegmentId(1)], LockMode::Read, Millis(900));
+            locks.want(&[SegmentId(1)], LockMode::Read, Millis(now + 899));
             now += 900;
         }
         assert_eq!(locks.keep(mine, ME, Millis(now + 99)), Err(CallError::Busy));

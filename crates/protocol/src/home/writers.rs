@@ -294,10 +294,12 @@ impl Writing<'_> {
     }
 
     /// Forgets leases that have ended.
-    pub(super) fn sweep(&mut self, now: Millis) {
+    pub(super) fn sweep(&mut self, now: Millis, outbox: &mut Outbox) {
         self.writers.leases.sweep(now);
         self.writers.slow.sweep(now);
-        self.writers.logged.sweep_quiet(now);
+        let Writers { leases, logged, .. } = &mut *self.writers;
+        let is_held = |segment| !leases.holders(&[segment], now).is_empty();
+        logged.sweep(now, is_held, self.log, outbox);
     }
 
     fn awaits(&self, now: Millis, pull: &Pull<Puller>) -> CallError {

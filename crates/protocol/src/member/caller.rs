@@ -73,20 +73,20 @@ impl Caller<'_> {
         if self.calls.has_space() {
             return self.call(called, outbox);
         }
-        if called.is_unstaging() {
-            return self.calls.unstage_later(called, outbox);
+        if called.is_giving_back() {
+            return self.calls.give_back_later(called, outbox);
         }
         outbox.act(MemberAction::Respond(request_id, Response::Busy));
     }
 
-    /// A home keeps a staged value until it gives it up, whoever waits for the answer: the member asks a busy home
-    /// again.
-    pub(super) fn unstage_again(&mut self, outbox: &mut Outbox) {
-        for called in self.calls.take_unstaging() {
+    /// A home keeps a staged value until it gives it up, and a lock for a lease, whoever waits for the answer: the member asks a
+    /// busy home again.
+    pub(super) fn give_back_again(&mut self, outbox: &mut Outbox) {
+        for called in self.calls.take_giving_back() {
             if self.calls.has_space() {
                 self.call(called, outbox);
             } else {
-                self.calls.keep_unstaging(called);
+                self.calls.keep_giving_back(called);
             }
         }
     }
@@ -215,8 +215,8 @@ impl Caller<'_> {
         let message::CallResult { home, call, result } = answer;
         let called = self.calls.close(call)?;
         self.uplink.call_answered(call, called.bytes);
-        if matches!(result, Err(CallError::Busy)) && called.is_unstaging() {
-            self.calls.unstage_later(called, outbox);
+        if matches!(result, Err(CallError::Busy)) && called.is_giving_back() {
+            self.calls.give_back_later(called, outbox);
             return None;
         }
         match &result {
@@ -290,8 +290,8 @@ impl Caller<'_> {
         outbox: &mut Outbox,
     ) {
         for called in self.calls.take_waiting(home) {
-            if matches!(failure, CallError::Busy) && called.is_unstaging() {
-                self.calls.unstage_later(called, outbox);
+            if matches!(failure, CallError::Busy) && called.is_giving_back() {
+                self.calls.give_back_later(called, outbox);
             } else {
                 called.fail(failure.clone(), outbox);
             }

@@ -80,7 +80,7 @@ impl Calls {
 
     /// Staged values that a home is to give up, and has not yet: whoever ends now leaves them there.
     pub(super) fn giving_up(&self) -> usize {
-        let open = self.open.values().filter(|called| called.is_unstaging());
+        let open = self.open.values().filter(|called| called.is_giving_back());
         open.count() + self.unstaging.len()
     }
 
@@ -177,9 +177,9 @@ impl Calls {
         given_up.map(|(call, _)| call).collect()
     }
 
-    /// A busy home has to give up a staged value later. A home that lies could answer all of them as busy: no more wait
+    /// A busy home has to give up a staged value, or a lock, later. A home that lies could answer all of them as busy: no more wait
     /// than it may keep of this member.
-    pub(super) fn unstage_later(&mut self, called: Called, outbox: &mut Outbox) {
+    pub(super) fn give_back_later(&mut self, called: Called, outbox: &mut Outbox) {
         let home = called.home;
         self.unstaging.push(called);
         let of_home = |called: &Called| called.home == home;
@@ -192,13 +192,13 @@ impl Calls {
         }
     }
 
-    /// The values that a home has to give up now.
-    pub(super) fn take_unstaging(&mut self) -> Vec<Called> {
+    /// The values and locks that a home has to give up now.
+    pub(super) fn take_giving_back(&mut self) -> Vec<Called> {
         core::mem::take(&mut self.unstaging)
     }
 
-    /// A value still has to wait for the next tick.
-    pub(super) fn keep_unstaging(&mut self, called: Called) {
+    /// One still has to wait for the next tick.
+    pub(super) fn keep_giving_back(&mut self, called: Called) {
         self.unstaging.push(called);
     }
 }
@@ -228,9 +228,12 @@ impl Called {
         matches!(self.purpose, Purpose::Registering)
     }
 
-    /// Whether it gives up a staged value.
-    pub(super) fn is_unstaging(&self) -> bool {
-        matches!(self.request, CallRequest::Unstage { .. })
+    /// Whether it gives up a staged value or a lock: then it is made again until its home has taken it.
+    pub(super) fn is_giving_back(&self) -> bool {
+        matches!(
+            self.request,
+            CallRequest::Unstage { .. } | CallRequest::Unlock { .. }
+        )
     }
 }
 
@@ -287,11 +290,11 @@ mod tests {
                 token: number,
             };
             let purpose = Purpose::Program(RequestId(number));
-            calls.unstage_later(Called::new(purpose, HOME, request), &mut outbox);
+            calls.give_back_later(Called::new(purpose, HOME, request), &mut outbox);
         }
         assert_eq!(calls.unstaging(), STAGED_PER_MEMBER_MAX);
         assert_eq!(outbox.actions.len(), 1);
-        let waiting = calls.take_unstaging();
+        let waiting = calls.take_giving_back();
         assert!(matches!(waiting[0].purpose, Purpose::Program(RequestId(1))));
     }
 }

@@ -77,10 +77,10 @@ impl Locks {
         due.chain(self.0.values().map(|held| held.until)).min()
     }
 
-    /// The stream of a home has ended: what was asked for is asked for again. Locks last.
+    /// The stream of a home has ended: locks last. The home may have started again, so each lock is asked for at once.
     pub(super) fn stream_ended(&mut self, home: HomeId) {
         let here = self.0.iter_mut().filter(|((of, _), _)| *of == home);
-        here.for_each(|(_, held)| held.is_asked = false);
+        here.for_each(|(_, held)| (held.is_asked, held.due) = (false, Millis(0)));
     }
 
     /// A home has gone back in time: it knows none of its locks any more (rule R9).

@@ -138,7 +138,7 @@ impl StateMachine for Member {
             }
             Event::Tick => {
                 self.tick(now, outbox);
-                self.caller().unstage_again(outbox);
+                self.caller().give_back_again(outbox);
             }
             // The stream begins with the parent's first message, and that follows on this one (rule R9).
             Event::Connected { edge, peer, .. } => {

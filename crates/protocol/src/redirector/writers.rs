@@ -168,7 +168,7 @@ impl Writing<'_> {
                 if let Privilege::Read { mods } = privilege {
                     outbox.note(Note::ReadLeaseGranted);
                     let wanted = (&segments[..], mods);
-                    return self.leases.grant(peer.node, wanted, (now, until));
+                    return self.leases.grant_shared(peer.node, wanted, (now, until));
                 }
                 self.writers.lease_ms = *lease_ms;
                 let leases = &mut self.writers.leases;
