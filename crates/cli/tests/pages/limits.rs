@@ -18,6 +18,7 @@ fn the_page_of_limits_has_the_values_of_the_code() {
     let rows = page.lines().filter_map(row).collect::<Vec<_>>();
     let mut expected = Vec::new();
     expected.extend(of_data());
+    expected.extend(of_visits());
     expected.extend(of_time());
     expected.extend(of_nodes());
     expected.extend(of_a_name());
@@ -99,6 +100,17 @@ fn of_data() -> Rows {
             "silence until staged large values are forgotten",
             format!("{} h", model::STAGED_SILENT_MS_MAX / 3_600_000),
         ),
+    ]
+}
+
+fn of_visits() -> Rows {
+    vec![
+        ("segments of a visit", count(model::PULL_SEGMENTS_MAX)),
+        (
+            "updates that the log of a program keeps",
+            count(model::LOG_UPDATES_MAX),
+        ),
+        ("bytes of these updates", bytes(model::LOG_BYTES_MAX)),
     ]
 }
 
@@ -196,6 +208,18 @@ fn of_a_name() -> Rows {
         ("commits under way", count(shares.commits_max)),
         ("calls under way", count(shares.calls_max)),
         ("pages that it waits for", count(shares.fetches_max)),
+        (
+            "locks that it holds or waits for at a home",
+            count(model::LOCKS_OF_NAME_MAX),
+        ),
+        (
+            "leases to write that it holds at a home or site",
+            count(model::LEASES_PER_CHILD_MAX),
+        ),
+        (
+            "logs and segments of which a home knows how far they are",
+            count(model::LOGS_OF_NAME_MAX),
+        ),
     ]
 }
 
