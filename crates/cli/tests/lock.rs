@@ -96,19 +96,33 @@ fn one_command_writes_under_one_lock_of_a_home() {
     let user = &village.user;
     let other = "thorp://dev/other";
     for url in [PLAN, other] {
-        assert_eq!(user.run(&["put", url, "--text", "one"]).code, 0);
+        assert_eq!(
+            user.run(&["put", url, "--root", "step", "--text", "one"])
+                .code,
+            0
+        );
     }
     let program = env!("CARGO_BIN_EXE_thorp");
     let said = user.run(&["lock", PLAN, "--", program, "lock", other, "--", "true"]);
     assert_eq!(said.code, 2, "{}", said.err);
     assert!(said.err.contains("in one `thorp lock`"), "{}", said.err);
-    let put = format!("{program} put {PLAN} --text two && {program} put {other} --text two");
+    let put = format!(
+        "{program} put {PLAN} --root step --text two && {program} put {other} --root step --text two"
+    );
     let said = user.run(&[
         "lock", PLAN, "--", program, "lock", "--read", other, "--", "sh", "-c", &put,
     ]);
     assert_eq!(said.code, 6, "{}", said.err);
-    assert_eq!(user.run(&["get", PLAN]).out, "two", "under the outer lock");
-    assert_eq!(user.run(&["get", other]).out, "one", "nobody writes there");
+    assert_eq!(
+        user.run(&["get", PLAN, "--root", "step"]).out,
+        "two",
+        "under the outer lock"
+    );
+    assert_eq!(
+        user.run(&["get", other, "--root", "step"]).out,
+        "one",
+        "nobody writes there"
+    );
 }
 
 #[test]

@@ -320,7 +320,7 @@ impl From<CallError> for Error {
                 }
             }
             CallError::Full(_) | CallError::Share(_) => ErrorKind::Full,
-            CallError::Awaits { .. } => ErrorKind::HomeUnreachable,
+            CallError::Awaits { .. } | CallError::InDoubt(_) => ErrorKind::HomeUnreachable,
             // A member asks for privileges by itself, and takes no for an answer.
             CallError::LockLost => ErrorKind::LockLost,
             CallError::Privileged | CallError::Locked { .. } => ErrorKind::Busy {

@@ -367,6 +367,8 @@ bugs! {
     LocksForgotten,
     /// Trap C17: a home grants a lock on what a vote in doubt writes.
     LockBesideVote,
+    /// A pull does not wait for a vote in doubt, although its program may have its answer (rule C2).
+    PullPastVote,
     /// Rule C5: a home grants a lock where a log may have answered what the home has not seen.
     LockBesideWriter,
     /// Trap C42: a lock lasts although its holder may not write any more.

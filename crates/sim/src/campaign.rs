@@ -80,6 +80,7 @@ const OF_LOGS: &[Bug] = &[
     Bug::LockNotNamed,
     Bug::LocksForgotten,
     Bug::LockBesideVote,
+    Bug::PullPastVote,
     Bug::LockBesideWriter,
     Bug::LockOutlivesRight,
 ];

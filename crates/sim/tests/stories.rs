@@ -278,6 +278,7 @@ const CAUGHT: &[(Bug, &str)] = &[
         "trap-c29-a-home-that-starts-again-knows-its-locks",
     ),
     (Bug::LockBesideVote, "trap-c17-a-lock-waits-for-a-vote"),
+    (Bug::PullPastVote, "a-pull-waits-for-a-vote"),
     (Bug::LockBesideWriter, "a-lock-waits-for-a-log"),
     (Bug::LockOutlivesRight, "trap-c42-a-lock-needs-the-right"),
 ];

@@ -368,6 +368,8 @@ pub enum CallError {
     },
     /// The lock is over (rule C5).
     LockLost,
+    /// A transaction over several homes may have been answered, and this home does not know yet how it has ended (rule C2).
+    InDoubt(CommitId),
 }
 
 impl fmt::Display for CallError {
@@ -405,6 +407,12 @@ impl fmt::Display for CallError {
                 return write!(
                     f,
                     "node {name} holds a lock that stands against this one: try again when it is over, or wait longer"
+                );
+            }
+            CallError::InDoubt(commit) => {
+                return write!(
+                    f,
+                    "the home waits for the outcome of transaction {commit} over several homes, which writes there: try again later, or see `thorp doubt`"
                 );
             }
             CallError::Privileged => "others hold a privilege there that speaks against this one",

@@ -209,6 +209,10 @@ pub(crate) fn results() -> Vec<Result<CallResponse, CallError>> {
             name: String::from("anna"),
         },
         CallError::LockLost,
+        CallError::InDoubt(CommitId {
+            member: MemberId(5),
+            sequence: 6,
+        }),
     ];
     let responses = responses.into_iter().map(Ok);
     responses.chain(errors.into_iter().map(Err)).collect()

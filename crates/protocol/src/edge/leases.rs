@@ -25,11 +25,15 @@ impl Leases {
         segments: &[SegmentId],
         until: Millis,
     ) -> bool {
+        self.fits_shared(child, segments) && self.put(child, segments, until)
+    }
+
+    /// Whether [`Leases::grant_shared`] would grant it.
+    pub(crate) fn fits_shared(&self, child: MemberId, segments: &[SegmentId]) -> bool {
         let more = self.more(child, segments);
         let free = LEASES_PER_CHILD_MAX.checked_sub(self.len() + more);
         let of_name = self.more_of_name(child, segments);
-        let fits = more == 0 || free.is_some_and(|free| of_name <= free);
-        fits && self.put(child, segments, until)
+        more == 0 || free.is_some_and(|free| of_name <= free)
     }
 
     /// How many of these a child does not hold.

@@ -185,12 +185,13 @@ impl<O> Pulls<O> {
     }
 
     /// Awaits nobody whose lease has ended, or who has answered and whose logs are saved. Returns the pulls that wait for
-    /// nothing more, and whose leases were over meanwhile.
+    /// nothing more, also not for what else stands against each, and whose leases were over meanwhile.
     pub(crate) fn take_done(
         &mut self,
         now: Millis,
         leases: &Leases,
         is_saved: impl Fn(&LogHead) -> bool,
+        is_free: impl Fn(&Pull<O>) -> bool,
     ) -> (Vec<Pull<O>>, Over) {
         let mut over = self.debts.settle(now, leases, &is_saved);
         for open in self.open.values_mut() {
@@ -208,7 +209,8 @@ impl<O> Pulls<O> {
                 holds && owes
             });
         }
-        let is_done = |pull: &mut Pull<O>| pull.asked.is_empty() && pull.quiet_until <= now;
+        let is_done =
+            |pull: &mut Pull<O>| pull.asked.is_empty() && pull.quiet_until <= now && is_free(pull);
         let done = self.open.extract_if(.., |_, pull| is_done(pull));
         (done.map(|(_, pull)| pull).collect(), over)
     }
@@ -319,7 +321,10 @@ mod tests {
 
     fn done(pulls: &mut Pulls<u8>, now: u64, leases: &Leases, saved: u64) -> usize {
         let is_saved = |head: &LogHead| head.number <= saved;
-        pulls.take_done(Millis(now), leases, is_saved).0.len()
+        pulls
+            .take_done(Millis(now), leases, is_saved, |_| true)
+            .0
+            .len()
     }
 
     #[test]
@@ -407,7 +412,7 @@ mod tests {
             1,
             "by a new edge it is asked again"
         );
-        let (_, over) = pulls.take_done(Millis(100), &leases, |_| true);
+        let (_, over) = pulls.take_done(Millis(100), &leases, |_| true, |_| true);
         assert!(over.contains(&(CHILD, Millis(0))));
         leases.sweep(Millis(100));
         assert_eq!(pulls.owes_since(CHILD, &[ONE]), None);

@@ -45,6 +45,11 @@ impl ReadLeases {
         is_granted
     }
 
+    /// Whether [`ReadLeases::grant_shared`] would grant it.
+    pub(crate) fn fits_shared(&self, child: MemberId, segments: &[SegmentId]) -> bool {
+        self.leases.fits_shared(child, segments)
+    }
+
     fn bound(&mut self, child: MemberId, segments: &[SegmentId], mods: u32) {
         for segment in segments {
             let bound = self.mods.entry((child, *segment)).or_insert(mods);

@@ -250,6 +250,19 @@ impl Readers {
         owed
     }
 
+    /// A child has kept a writer waiting since then. Whoever was asked just before its lease ended has kept nobody waiting.
+    fn blame(&mut self, child: MemberId, since: Millis) {
+        if self.now.since(since) > u64::from(self.lease_ms / 4) {
+            self.slow.note(child.name(), self.lease_ms, self.now);
+        }
+    }
+
+    fn blame_if_owing(&mut self, child: MemberId, segments: &[SegmentId]) {
+        if let Some(since) = self.unseen.owes_since(child, segments) {
+            self.blame(child, since);
+        }
+    }
+
     /// The positions whose answers may go out now, and how many leases were waited for in vain.
     fn take_released(&mut self) -> (Vec<Withheld>, usize) {
         let is_due = self.next.is_some_and(|next| next <= self.now);
@@ -258,10 +271,8 @@ impl Readers {
         }
         let over = self.unseen.end_over(self.now, &self.leases);
         let now = self.now;
-        // Whoever was asked just before its lease ended has kept nobody waiting.
-        let kept_waiting = |since: &Millis| now.since(*since) > u64::from(self.lease_ms / 4);
-        for (child, _) in over.iter().filter(|(_, since)| kept_waiting(since)) {
-            self.slow.note(child.name(), self.lease_ms, now);
+        for (child, since) in &over {
+            self.blame(*child, *since);
         }
         let of_time = |(position, kept): (&Position, &Withheld)| {
             (kept.quiet_until <= now).then_some(*position)
@@ -398,6 +409,7 @@ impl Reading<'_> {
     pub(super) fn give_back(&mut self, edge: EdgeId, segments: &[SegmentId]) {
         let child = self.children.get(edge).map(|child| child.node);
         if let Some(child) = child.filter(|_| self.children.is_member(edge)) {
+            self.readers.blame_if_owing(child, segments);
             self.end(child, segments);
         }
     }
@@ -407,7 +419,6 @@ impl Reading<'_> {
         let readers = &mut *self.readers;
         readers.leases.end(child, segments);
         readers.is_stirred = true;
-        // It has not kept anybody waiting to the end of a lease.
         readers.unseen.end_over(readers.now, &readers.leases);
     }
 

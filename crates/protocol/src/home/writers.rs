@@ -13,6 +13,7 @@ use crate::home::log::Log;
 use crate::home::log::queue::OnDurable;
 use crate::home::readers::Readers;
 use crate::home::tables::Tables;
+use crate::home::two_phase::votes::Votes;
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -21,8 +22,8 @@ use thorp_model::limits::{
 };
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CallError, CallId, CallResponse, EdgeId, HomeId, LogHead, LogId, MemberId, Millis, NameId,
-    Note, Privilege, Right, SegmentId, message, planted,
+    CallError, CallId, CallResponse, CommitId, EdgeId, HomeId, LogHead, LogId, MemberId, Millis,
+    NameId, Note, Privilege, Right, SegmentId, Stamp, message, planted,
 };
 
 /// Who gets the answer to a pull.
@@ -31,6 +32,16 @@ pub(super) struct Puller {
     edge: EdgeId,
     call: CallId,
     name: NameId,
+    /// The last vote in doubt that wrote there when the pull came: its program may have its answer (rule C2).
+    last_vote: Option<Stamp>,
+}
+
+impl Pull<Puller> {
+    /// A vote in doubt that this pull waits for: its program may have been answered by the votes of other homes and this one.
+    fn in_doubt(&self, votes: &Votes) -> Option<CommitId> {
+        let last = self.origin.last_vote?;
+        votes.until(&self.segments, last)
+    }
 }
 
 /// What the home knows of logs below it: who may hold updates, who follows, and who waits.
@@ -231,10 +242,12 @@ impl Writing<'_> {
         if let Err(why) = may_wait {
             return self.answer(caller.edge, caller.call, Err(why));
         }
+        let last_vote = self.tables.votes.last_in(&segments);
         let puller = Puller {
             edge: caller.edge,
             call: caller.call,
             name,
+            last_vote: last_vote.filter(|_| !planted::is(Bug::PullPastVote)),
         };
         let due = now.plus(u64::from(patience_ms));
         let quiet = self.writers.logged.quiet_until(&segments);
@@ -261,6 +274,10 @@ impl Writing<'_> {
     pub(super) fn give_back(&mut self, edge: EdgeId, back: &message::GiveBack) {
         let child = self.children.get(edge).map(|child| child.node);
         if let Some(child) = child.filter(|_| self.children.is_member(edge)) {
+            // It has kept readers waiting, whether the lease runs out or not.
+            if let Some(since) = self.writers.pulls.owes_since(child, &back.segments) {
+                self.writers.blame(child, since);
+            }
             self.writers.leases.end(child, &back.segments);
         }
     }
@@ -277,7 +294,9 @@ impl Writing<'_> {
         let saved = &self.tables.saved;
         let Writers { pulls, leases, .. } = &mut *self.writers;
         let has = |head: &LogHead| saved.has(head) || planted::is(Bug::HeadsNotAwaited);
-        let (done, over) = pulls.take_done(now, leases, has);
+        let votes = &self.tables.votes;
+        let is_free = |pull: &Pull<Puller>| pull.in_doubt(votes).is_none();
+        let (done, over) = pulls.take_done(now, leases, has, is_free);
         for (child, since) in over {
             outbox.note(Note::LeaseEnded);
             self.writers.blame(child, since);
@@ -304,6 +323,12 @@ impl Writing<'_> {
 
     fn awaits(&self, now: Millis, pull: &Pull<Puller>) -> CallError {
         let child = pull.awaits();
+        if child.is_none()
+            && pull.quiet_until() <= now
+            && let Some(commit) = pull.in_doubt(&self.tables.votes)
+        {
+            return CallError::InDoubt(commit);
+        }
         let lease = |child| self.writers.leases.until(child, &pull.segments, now);
         let until = child.and_then(lease).unwrap_or(pull.quiet_until());
         let left = until.since(now);

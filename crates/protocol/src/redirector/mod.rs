@@ -376,16 +376,19 @@ impl Redirector {
     }
 
     /// Whether a child may ask its home for this.
-    fn may_ask(&self, now: Millis, edge: EdgeId, call: &message::Call) -> bool {
+    fn may_ask(&self, now: Millis, edge: EdgeId, call: &message::Call) -> Result<(), CallError> {
         let (proxy, peer) = (self.homes.get(&call.home), self.below.get(&edge));
         let both = proxy.zip(peer);
-        both.is_none_or(|(proxy, peer)| proxy.writers.may_ask(now, peer, &call.request))
+        both.map_or(Ok(()), |(proxy, peer)| {
+            let to_read = &proxy.readers.leases;
+            proxy.writers.may_ask(now, peer, &call.request, to_read)
+        })
     }
 
     fn call(&mut self, now: Millis, edge: EdgeId, call: message::Call, outbox: &mut Outbox) {
         let (home, id) = (call.home, call.call);
-        if !self.may_ask(now, edge, &call) {
-            let (call, result) = (id, Err(CallError::Busy));
+        if let Err(why) = self.may_ask(now, edge, &call) {
+            let (call, result) = (id, Err(why));
             let result = message::CallResult { home, call, result };
             return outbox.down(edge, Down::CallResult(result));
         }

@@ -13,8 +13,8 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use thorp_model::limits::{COMMIT_BYTES_MAX, PULL_HEADS_MAX};
 use thorp_model::{
-    CallId, CallRequest, CallResponse, Down, EdgeId, MemberId, Millis, NodeKind, Note, Peer,
-    Privilege, SegmentId, Up, message,
+    CallError, CallId, CallRequest, CallResponse, Down, EdgeId, MemberId, Millis, NodeKind, Note,
+    Peer, Privilege, SegmentId, Up, message,
 };
 
 /// What a call of a child asked for, until its home has answered.
@@ -46,19 +46,47 @@ pub(super) struct Writers {
 }
 
 impl Writers {
-    /// Whether a child may ask for leases to write. Who keeps readers waiting may not, so that its site loses none (rule C4).
-    pub(super) fn may_ask(&self, now: Millis, peer: &Peer, request: &CallRequest) -> bool {
+    /// Whether a child may ask for leases. Who keeps readers waiting may not ask for one to write, so that its site loses none (rule
+    /// C4). Nor may a name that would hold more than it leaves free: the home would count that for the site.
+    pub(super) fn may_ask(
+        &self,
+        now: Millis,
+        peer: &Peer,
+        request: &CallRequest,
+        to_read: &ReadLeases,
+    ) -> Result<(), CallError> {
         let CallRequest::Lease {
             segments,
-            privilege: Privilege::Write,
+            privilege,
         } = request
         else {
-            return true;
+            return Ok(());
         };
+        let fits = match privilege {
+            Privilege::Read { .. } => to_read.fits_shared(peer.node, segments),
+            Privilege::Write => self.leases.fits_shared(peer.node, segments),
+        };
+        let keeps_waiting =
+            *privilege == Privilege::Write && self.keeps_waiting(now, peer, segments);
+        match (fits, keeps_waiting) {
+            (false, _) => Err(CallError::TooMany),
+            (true, true) => Err(CallError::Busy),
+            (true, false) => Ok(()),
+        }
+    }
+
+    fn keeps_waiting(&self, now: Millis, peer: &Peer, segments: &[SegmentId]) -> bool {
         let owes = self.pulls.owes_since(peer.node, segments);
         let owes = owes.is_some_and(|since| now.since(since) > u64::from(self.lease_ms / 4));
         let is_slow = peer.kind == NodeKind::Member && self.slow.has(peer.node.name(), now);
-        !owes && !is_slow
+        owes || is_slow
+    }
+
+    /// A child has kept readers waiting since then. If that was long, its name gets no lease for a time.
+    fn blame(&mut self, child: MemberId, since: Millis, now: Millis) {
+        if now.since(since) > u64::from(self.lease_ms / 4) {
+            self.slow.note(child.name(), self.lease_ms, now);
+        }
     }
 
     /// A call of a child goes up.
@@ -286,6 +314,9 @@ impl Writing<'_> {
         outbox: &mut Outbox,
     ) {
         if peer.kind == NodeKind::Member {
+            if let Some(since) = self.writers.pulls.owes_since(peer.node, &back.segments) {
+                self.writers.blame(peer.node, since, now);
+            }
             self.writers.leases.end(peer.node, &back.segments);
         }
         self.finish(now, outbox);
@@ -300,18 +331,10 @@ impl Writing<'_> {
     /// Answers the pulls that wait for nobody.
     pub(super) fn finish(&mut self, now: Millis, outbox: &mut Outbox) {
         self.writers.now = now;
-        let Writers {
-            pulls,
-            leases,
-            slow,
-            lease_ms,
-            ..
-        } = &mut *self.writers;
+        let Writers { pulls, leases, .. } = &mut *self.writers;
         let (named, over) = pulls.take_named(now, leases);
         for (child, since) in over {
-            if now.since(since) > u64::from(*lease_ms / 4) {
-                slow.note(child.name(), *lease_ms, now);
-            }
+            self.writers.blame(child, since, now);
         }
         for pull in named {
             let heads: Vec<_> = pull.heads().into_iter().collect();

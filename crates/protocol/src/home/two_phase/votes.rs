@@ -453,14 +453,38 @@ impl Votes {
         self.open.first().map(|(stamp, _)| *stamp)
     }
 
+    /// Those that may still become commits that write in these segments, by their stamps.
+    fn in_segments(
+        &self,
+        segments: &[SegmentId],
+    ) -> impl DoubleEndedIterator<Item = (Stamp, CommitId)> {
+        let writes_there = |(_, commit): &&(Stamp, CommitId)| {
+            self.by_commit.get(commit).is_some_and(|vote| {
+                let mut written = vote.request.part.segments_written().into_iter();
+                written.any(|segment| segments.contains(&segment))
+            })
+        };
+        self.open.iter().filter(writes_there).copied()
+    }
+
     /// Whether one may still become a commit that writes in these segments.
     pub(in crate::home) fn writes_in(&self, segments: &[SegmentId]) -> bool {
-        let open = self.open.iter();
-        let mut open = open.filter_map(|(_, commit)| self.by_commit.get(commit));
-        open.any(|vote| {
-            let mut written = vote.request.part.segments_written().into_iter();
-            written.any(|segment| segments.contains(&segment))
-        })
+        self.in_segments(segments).next().is_some()
+    }
+
+    /// The stamp of the last one that may still become a commit that writes in these segments.
+    pub(in crate::home) fn last_in(&self, segments: &[SegmentId]) -> Option<Stamp> {
+        self.in_segments(segments)
+            .next_back()
+            .map(|(stamp, _)| stamp)
+    }
+
+    /// One of those up to a stamp that may still become a commit that writes in these segments.
+    pub(in crate::home) fn until(&self, segments: &[SegmentId], last: Stamp) -> Option<CommitId> {
+        let first = self.in_segments(segments).next();
+        first
+            .filter(|(stamp, _)| *stamp <= last)
+            .map(|(_, commit)| commit)
     }
 
     /// Whether a part conflicts with what a vote has locked.
