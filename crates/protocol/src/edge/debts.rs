@@ -69,7 +69,7 @@ impl Debts {
         let of_child = (child, SegmentId(0))..=(child, SegmentId(u32::MAX));
         let open = self.0.range_mut(of_child);
         let mut unnamed: Vec<_> = open.filter(|(_, debt)| debt.named.is_none()).collect();
-        let mut ask = |debts: &mut [(&(MemberId, SegmentId), &mut Debt)]| {
+        let ask = |debts: &mut [(&(MemberId, SegmentId), &mut Debt)]| {
             *last_question += 1;
             let segments = debts.iter_mut().map(|((_, segment), debt)| {
                 debt.question = *last_question;
@@ -78,7 +78,7 @@ impl Debts {
             (*last_question, segments.collect())
         };
         let chunks = unnamed.chunks_mut(PULL_SEGMENTS_MAX);
-        chunks.map(|debts| ask(debts)).collect()
+        chunks.map(ask).collect()
     }
 
     /// Forgets what is settled. Returns the children whose lease was over before they had settled, and since when they owed.

@@ -36,11 +36,10 @@ pub(super) struct Puller {
     last_vote: Option<Stamp>,
 }
 
-impl Pull<Puller> {
-    /// A vote in doubt that this pull waits for: its program may have been answered by the votes of other homes and this one.
-    fn in_doubt(&self, votes: &Votes) -> Option<CommitId> {
-        let last = self.origin.last_vote?;
-        votes.until(&self.segments, last)
+impl Puller {
+    /// A vote in doubt that its pull waits for: its program may have been answered by the votes of other homes and this one.
+    fn in_doubt(&self, segments: &[SegmentId], votes: &Votes) -> Option<CommitId> {
+        votes.until(segments, self.last_vote?)
     }
 }
 
@@ -295,7 +294,10 @@ impl Writing<'_> {
         let Writers { pulls, leases, .. } = &mut *self.writers;
         let has = |head: &LogHead| saved.has(head) || planted::is(Bug::HeadsNotAwaited);
         let votes = &self.tables.votes;
-        let is_free = |pull: &Pull<Puller>| pull.in_doubt(votes).is_none();
+        let is_free = |pull: &Pull<Puller>| {
+            let in_doubt = pull.origin.in_doubt(&pull.segments, votes);
+            in_doubt.is_none()
+        };
         let (done, over) = pulls.take_done(now, leases, has, is_free);
         for (child, since) in over {
             outbox.note(Note::LeaseEnded);
@@ -325,7 +327,7 @@ impl Writing<'_> {
         let child = pull.awaits();
         if child.is_none()
             && pull.quiet_until() <= now
-            && let Some(commit) = pull.in_doubt(&self.tables.votes)
+            && let Some(commit) = pull.origin.in_doubt(&pull.segments, &self.tables.votes)
         {
             return CallError::InDoubt(commit);
         }
