@@ -1,7 +1,7 @@
 //! Many seeds, on several threads, until one fails.
 
 use crate::counts::Counts;
-use crate::{Mode, Options, Story, run, run_back, run_hostile, run_logs};
+use crate::{Mode, Options, Story, run, run_back, run_hostile, run_logs, run_mixed};
 use std::cell::RefCell;
 use std::panic;
 use std::sync::Mutex;
@@ -36,6 +36,8 @@ pub enum Villages {
     Hostile,
     /// Those whose members write by logs (rules C3, C4, C6 and C7).
     Logs,
+    /// The same, in which programs run sessions of all presets on the same objects (rule C12).
+    Mixed,
 }
 
 /// Bugs that only villages whose homes go back can show.
@@ -102,6 +104,7 @@ impl Villages {
             Villages::GoingBack => run_back(seed, options),
             Villages::Hostile => run_hostile(seed, options),
             Villages::Logs => run_logs(seed, options),
+            Villages::Mixed => run_mixed(seed, options),
         }
     }
 
@@ -111,6 +114,7 @@ impl Villages {
             Villages::GoingBack => "back",
             Villages::Hostile => "hostile",
             Villages::Logs => "logs",
+            Villages::Mixed => "mixed",
         }
     }
 }

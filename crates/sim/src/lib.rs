@@ -88,6 +88,11 @@ pub fn run_back(seed: u64, options: Options) -> Story {
     back::run(seed, options)
 }
 
+/// Runs the village of a seed in which programs run sessions of all presets on the same objects.
+pub fn run_mixed(seed: u64, options: Options) -> Story {
+    logs::run_mixed(seed, options)
+}
+
 /// Runs the village of a seed whose members write by logs.
 pub fn run_logs(seed: u64, options: Options) -> Story {
     logs::run(seed, options)

@@ -76,6 +76,8 @@ enum What {
     Hostile(Range),
     /// Run villages whose members write by logs.
     Logs(Range),
+    /// Run villages in which programs run sessions of all presets on the same objects.
+    Mixed(Range),
     /// Add up what several files keep, and tell what is missing.
     Sum {
         /// The files.
@@ -164,6 +166,7 @@ fn main() -> ExitCode {
         What::Back(range) => run_range(Villages::GoingBack, range),
         What::Hostile(range) => run_range(Villages::Hostile, range),
         What::Logs(range) => run_range(Villages::Logs, range),
+        What::Mixed(range) => run_range(Villages::Mixed, range),
         What::Sum {
             files,
             tree,
@@ -350,6 +353,7 @@ fn print_missing(villages: Villages, counts: &Counts) -> ExitCode {
         Villages::GoingBack => counts.answers_missing(thorp_sim::EVERYTHING_OF_GOING_BACK),
         Villages::Hostile => counts.answers_missing(ATTACKS),
         Villages::Logs => counts.answers_missing(thorp_sim::EVERYTHING_OF_LOGS),
+        Villages::Mixed => Vec::new(),
     };
     if seeds < SEEDS_FOR_ALL || missing.is_empty() {
         return ExitCode::SUCCESS;

@@ -274,7 +274,7 @@ fn start_member(world: &mut World, no: usize) -> Checked {
         ..MemberConfig::new(node.id, node.name.clone())
     };
     node.machine = Some(Machine::Member(Box::new(Member::new(config))));
-    node.scribe = Some(Scribe::new(no, node.life));
+    node.scribe = Some(Scribe::new(no, node.life, world.plan.pages));
     let at = world.now + world.prng.below(200_000);
     world.plan_local(no, at, Local::Step);
     Ok(())

@@ -2,8 +2,8 @@
 
 use super::drive::in_log;
 use super::ledger::{Token, tokens_of};
-use super::truth;
 use super::world::World;
+use super::{anomalies, truth};
 use crate::failure::{Checked, Failure, demand};
 use crate::node::Machine;
 use std::collections::BTreeSet;
@@ -28,6 +28,9 @@ pub(super) fn unrest(world: &World) -> Option<String> {
         let scribe = node.scribe.as_ref()?;
         if scribe.is_writing() {
             return Some(format!("{name} waits for its log"));
+        }
+        if scribe.session.is_some() {
+            return Some(format!("{name} is in a session"));
         }
         if scribe.cache.tentative() > 0 {
             return Some(format!("{name} shows updates that are saved"));
@@ -54,7 +57,9 @@ fn first(world: &World, no: usize, slot: u16) -> Option<Vec<Token>> {
 }
 
 /// Looks at a village at rest.
-pub(super) fn check(world: &World) -> Checked {
+pub(super) fn check(world: &mut World) -> Checked {
+    anomalies::judge(world)?;
+    let world = &*world;
     let mut saved = BTreeSet::new();
     let first = world.members().next();
     let scribe = first.and_then(|no| world.nodes[no].scribe.as_ref());

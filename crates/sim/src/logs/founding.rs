@@ -1,7 +1,7 @@
 //! The first objects: a founder makes them at the home, and leaves.
 
 use super::drive;
-use super::plan::{HOME, PAGE, SEGMENT};
+use super::plan::{HOME, SEGMENT, place_of};
 use super::world::World;
 use crate::failure::{Checked, Failure};
 use crate::node::Machine;
@@ -56,18 +56,25 @@ pub(super) fn found(world: &mut World) -> Checked {
         };
         say(world, Message::Up(Up::Call(call)))?;
     }
-    let commit = commit(world.plan.objects);
+    let commit = commit(world.plan.objects, world.plan.pages);
     say(world, Message::Up(Up::Commit(commit)))?;
     tell(world, Event::Disconnected { edge: EDGE })
 }
 
-fn commit(objects: u16) -> CommitRequest {
+fn commit(objects: u16, pages: u16) -> CommitRequest {
     let op = |slot| {
         let op = WriteOp::Create {
             generation: Generation(1),
             value: NewValue::Inline(b""[..].into()),
         };
         (Slot(slot), op)
+    };
+    let page = |page: u16| PageWrites {
+        page: place_of(page, pages).page,
+        slots: (page..objects)
+            .step_by(usize::from(pages))
+            .map(op)
+            .collect(),
     };
     CommitRequest {
         id: CommitId {
@@ -79,10 +86,7 @@ fn commit(objects: u16) -> CommitRequest {
             home: HOME,
             evidence: Position(1),
             reads: Vec::new(),
-            writes: vec![PageWrites {
-                page: PAGE,
-                slots: (0..objects).map(op).collect(),
-            }],
+            writes: (0..pages).map(page).collect(),
             under: None,
         },
         with: Vec::new(),

@@ -1,5 +1,7 @@
 //! What scribes wrote, and what they were told.
 
+use super::preset::Preset;
+use super::record::Record;
 use std::collections::{BTreeMap, BTreeSet};
 use thorp_model::{EdgeId, Procedure, Update, UpdateId, WriteOp};
 
@@ -32,6 +34,8 @@ pub(super) struct Fate {
 pub(super) struct Expected {
     pub(super) tokens: BTreeSet<Token>,
     pub(super) stream: Option<EdgeId>,
+    /// When it left.
+    pub(super) sent: u64,
 }
 
 /// All of this.
@@ -45,6 +49,16 @@ pub(super) struct Ledger {
     /// The lapses of its process when a token was answered.
     pub(super) since: BTreeMap<Token, u64>,
     pub(super) saved: BTreeSet<Token>,
+    /// The sessions of mixed villages.
+    pub(super) records: Vec<Record>,
+}
+
+impl Ledger {
+    /// A session begins. Returns its place among the records.
+    pub(super) fn begin(&mut self, preset: Preset, of: (usize, u32), now: u64) -> usize {
+        self.records.push(Record::new(preset, of, now));
+        self.records.len() - 1
+    }
 }
 
 impl Token {

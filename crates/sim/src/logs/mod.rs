@@ -9,6 +9,7 @@
 //! | `truth` | no token is shown twice; whoever wrote one sees it from its answer on; a pull finds what was answered before |
 //! | `end` | when all is healed, logs are empty, views are equal, and each token was saved or rejected, once |
 
+mod anomalies;
 mod drive;
 mod end;
 mod faults;
@@ -17,8 +18,11 @@ mod ledger;
 mod link;
 mod network;
 mod plan;
+mod preset;
 mod program;
+mod record;
 mod scribe;
+mod session;
 mod truth;
 mod world;
 
@@ -56,7 +60,16 @@ const REST_MS_MAX: u64 = 120_000;
 
 /// Runs the village of a seed.
 pub(crate) fn run(seed: u64, options: Options) -> Story {
-    let mut world = World::new(seed, options);
+    told(seed, options, false)
+}
+
+/// Runs the village of a seed in which programs run sessions of all presets on the same objects.
+pub(crate) fn run_mixed(seed: u64, options: Options) -> Story {
+    told(seed, options, true)
+}
+
+fn told(seed: u64, options: Options, is_mixed: bool) -> Story {
+    let mut world = World::new(seed, options, is_mixed);
     let told = catch_unwind(AssertUnwindSafe(|| tell(&mut world)));
     Story::of(seed, &world.trace, world.counts, told)
 }

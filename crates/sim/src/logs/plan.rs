@@ -8,15 +8,6 @@ pub(super) const HOME: HomeId = HomeId(1);
 /// The only segment.
 pub(super) const SEGMENT: SegmentId = SegmentId(1);
 
-/// The page of the shared objects.
-pub(super) const PAGE: PageId = PageId::new(1, 1);
-
-/// The same.
-pub(super) const PLACE: Place = Place {
-    home: HOME,
-    page: PAGE,
-};
-
 /// What a seed has drawn.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
@@ -26,6 +17,10 @@ pub(super) struct Plan {
     pub(super) members: Vec<Option<usize>>,
     /// Shared objects.
     pub(super) objects: u16,
+    /// Pages over which they are spread.
+    pub(super) pages: u16,
+    /// Programs run sessions of all presets, and do not only append.
+    pub(super) is_mixed: bool,
     /// Microseconds to the home, one way.
     pub(super) far_us: u64,
     /// Milliseconds that a disk takes, at most.
@@ -48,7 +43,7 @@ pub(super) struct Plan {
 
 impl Plan {
     /// Draws a village.
-    pub(super) fn draw(prng: &mut Xoshiro256) -> Self {
+    pub(super) fn draw(prng: &mut Xoshiro256, is_mixed: bool) -> Self {
         let mut sites: Vec<Option<usize>> = Vec::new();
         for site in 0..prng.below(4) as usize {
             let below = site > 0 && prng.percent(70);
@@ -62,16 +57,32 @@ impl Plan {
         Plan {
             sites,
             members,
-            objects: prng.range(1, 3) as u16,
+            objects: match is_mixed {
+                true => prng.range(2, 4) as u16,
+                false => prng.range(1, 3) as u16,
+            },
+            pages: if is_mixed { 2 } else { 1 },
+            is_mixed,
             far_us: prng.range(500, 30_000),
             sync_ms_max: prng.range(1, 20),
             alive_ms: prng.range(50, 400),
             lease_ms: prng.range(300, 3_000) as u32,
             drift_per_mille: prng.below(2) * 30,
-            think_ms_max: prng.range(5, 120),
+            think_ms_max: match is_mixed {
+                true => prng.range(1, 20),
+                false => prng.range(5, 120),
+            },
             wrong: prng.below(2) * 60,
             troubles: prng.range(3, 12) as u32,
             commits: [0, 30, 100][prng.below(3) as usize],
         }
+    }
+}
+
+/// Where an object lies.
+pub(super) fn place_of(slot: u16, pages: u16) -> Place {
+    Place {
+        home: HOME,
+        page: PageId::new(SEGMENT.0, 1 + u32::from(slot % pages)),
     }
 }

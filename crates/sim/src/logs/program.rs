@@ -1,10 +1,11 @@
 //! The program of a member, and what it reads.
 
 use super::ledger::{Expected, Token};
-use super::plan::{HOME, PLACE, SEGMENT};
+use super::plan::{HOME, SEGMENT, place_of};
+use super::session::{Session, Told};
 use std::collections::BTreeMap;
 use thorp_cache::{Cache, ReadError, ReadSet};
-use thorp_model::{Content, Generation, RequestId, Slot};
+use thorp_model::{Content, Generation, RequestId, Slot, Stamp};
 use thorp_protocol::{MemberCommand, Request, Response};
 
 /// A scribe. It does one thing after the other.
@@ -15,10 +16,17 @@ pub(super) struct Scribe {
     last_request: RequestId,
     next_token: u16,
     of: (usize, u32),
+    pub(super) pages: u16,
     /// It has asked for updates of others.
     pub(super) follows: bool,
     /// What a pull has promised to be there, until it was read.
     pub(super) expected: Option<Expected>,
+    /// The session that it is in.
+    pub(super) session: Option<Session>,
+    /// The stamp of its last commit.
+    pub(super) floor: Stamp,
+    /// When its last pull left, and what that has promised.
+    pub(super) pulled: Option<(u64, Expected)>,
 }
 
 /// What an answer is for.
@@ -27,6 +35,8 @@ pub(super) enum Wait {
     Update(Token),
     Commit(Token),
     Pull(Expected),
+    /// The session that goes on then has so far got this.
+    Session(Told),
     Other,
 }
 
@@ -38,7 +48,7 @@ pub(super) struct Seen {
 
 impl Scribe {
     /// The program of a member that starts.
-    pub(super) fn new(no: usize, life: u32) -> Self {
+    pub(super) fn new(no: usize, life: u32, pages: u16) -> Self {
         Scribe {
             cache: Cache::new(usize::MAX),
             answers: BTreeMap::new(),
@@ -46,6 +56,10 @@ impl Scribe {
             last_request: RequestId(0),
             next_token: 0,
             of: (no, life),
+            pages,
+            session: None,
+            floor: Stamp::default(),
+            pulled: None,
             follows: false,
             expected: None,
         }
@@ -76,7 +90,7 @@ impl Scribe {
     pub(super) fn read(&self, slot: u16) -> Option<Seen> {
         let version = self.cache.tentative_version()?;
         let mut reads = ReadSet::new();
-        let committed = match reads.read(&self.cache, PLACE, Slot(slot)) {
+        let committed = match reads.read(&self.cache, place_of(slot, self.pages), Slot(slot)) {
             Ok(read) => match read.content {
                 Content::Value(bytes) => bytes.to_vec(),
                 _ => return None,
@@ -84,7 +98,8 @@ impl Scribe {
             Err(ReadError::Miss(_) | ReadError::Doomed(_)) => return None,
         };
         let overlay = self.cache.updates_of(&[(HOME, SEGMENT)]);
-        let over = overlay.over(PLACE, Slot(slot), Some((Generation(1), committed.clone())));
+        let place = place_of(slot, self.pages);
+        let over = overlay.over(place, Slot(slot), Some((Generation(1), committed.clone())));
         if self.cache.tentative_version() != Some(version) {
             return None;
         }

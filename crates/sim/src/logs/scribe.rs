@@ -1,16 +1,17 @@
 //! What a scribe does: it appends tokens by the log, reads what is shown, and pulls.
 
 use super::ledger::Token;
-use super::plan::{HOME, PAGE, PLACE, SEGMENT};
+use super::plan::{HOME, SEGMENT, place_of};
 use super::program::Wait;
 use super::world::{Local, World};
-use super::{drive, truth};
+use super::{drive, session, truth};
 use crate::failure::Checked;
 use crate::given::Given;
 use crate::node::Machine;
+use std::collections::BTreeMap;
 use thorp_model::{
-    CallError, CallResponse, Generation, Outcome, PageWrites, Part, Position, Procedure, RequestId,
-    Slot, Stamp, WriteOp,
+    CallError, CallResponse, Generation, Outcome, PageId, PageWrites, Part, Position, Procedure,
+    RequestId, Slot, Stamp, WriteOp,
 };
 use thorp_protocol::{MemberCommand, Request, Response};
 
@@ -31,6 +32,7 @@ pub(super) fn step(world: &mut World, no: usize) -> Checked {
     // All objects stay in their page.
     let is_full = truth::tokens(world, slot) >= TOKENS_MAX;
     let lease_ms = world.plan.lease_ms;
+    let is_mixed = world.plan.is_mixed;
     let is_commit = world.prng.percent(world.plan.commits);
     let position = match &world.nodes[no].machine {
         Some(Machine::Member(member)) => member.position(HOME).unwrap_or_default(),
@@ -45,6 +47,7 @@ pub(super) fn step(world: &mut World, no: usize) -> Checked {
             let (home, segment, on) = (HOME, SEGMENT, true);
             scribe.request(Wait::Other, Request::Follow { home, segment, on })
         }
+        0..80 if is_mixed => return mixed(world, no, is_healed || is_full),
         0..40 if !is_healed && !is_full && is_commit => {
             let token = scribe.token(slot);
             let command = scribe.request(Wait::Commit(token), commit(position, token, is_wrong));
@@ -53,7 +56,7 @@ pub(super) fn step(world: &mut World, no: usize) -> Checked {
         }
         0..40 if !is_healed && !is_full => {
             let token = scribe.token(slot);
-            let update = update(token, is_wrong);
+            let update = append(&[token], 1, is_wrong);
             let patience_ms = u32::try_from(drawn * 10).unwrap_or(0);
             let command = scribe.request(
                 Wait::Update(token),
@@ -82,24 +85,34 @@ pub(super) fn step(world: &mut World, no: usize) -> Checked {
                 },
             )
         }
-        55..60 if !is_healed => MemberCommand::Evict(vec![PLACE]),
+        55..60 if !is_healed => MemberCommand::Evict(vec![place_of(slot, scribe.pages)]),
         60..62 => scribe.request(Wait::Other, Request::Leave),
         _ => return Ok(()),
     };
     drive::handle(world, no, Given::Member(command))
 }
 
-/// One update: a token is appended. A wrong one is for another object of the slot, which never was.
-fn update(token: Token, is_wrong: bool) -> Vec<PageWrites> {
+/// One update: tokens are appended, each to its object. A wrong one is for another object of the slot, which never was.
+pub(super) fn append(tokens: &[Token], pages: u16, is_wrong: bool) -> Vec<PageWrites> {
     let generation = Generation(if is_wrong { 9 } else { 1 });
-    let op = WriteOp::Apply {
-        generation,
-        procedures: vec![Procedure::Append(token.bytes()[..].into())],
+    let mut writes: BTreeMap<PageId, BTreeMap<Slot, WriteOp>> = BTreeMap::new();
+    for token in tokens {
+        let procedures = vec![Procedure::Append(token.bytes()[..].into())];
+        let op = WriteOp::Apply {
+            generation,
+            procedures,
+        };
+        let page = place_of(token.slot(), pages).page;
+        writes
+            .entry(page)
+            .or_default()
+            .insert(Slot(token.slot()), op);
+    }
+    let of_page = |(page, slots): (PageId, BTreeMap<Slot, WriteOp>)| PageWrites {
+        page,
+        slots: slots.into_iter().collect(),
     };
-    vec![PageWrites {
-        page: PAGE,
-        slots: vec![(Slot(token.slot()), op)],
-    }]
+    writes.into_iter().map(of_page).collect()
 }
 
 /// The same as a commit, which goes by no log.
@@ -108,7 +121,7 @@ fn commit(evidence: Position, token: Token, is_wrong: bool) -> Request {
         home: HOME,
         evidence,
         reads: Vec::new(),
-        writes: update(token, is_wrong),
+        writes: append(&[token], 1, is_wrong),
         under: None,
     };
     Request::Commit {
@@ -117,6 +130,16 @@ fn commit(evidence: Position, token: Token, is_wrong: bool) -> Request {
         depends_on: Vec::new(),
         after: Stamp::default(),
         early: false,
+    }
+}
+
+/// A session goes on, or another one begins.
+fn mixed(world: &mut World, no: usize, is_ending: bool) -> Checked {
+    let scribe = world.nodes[no].scribe.as_ref();
+    match scribe.is_some_and(|scribe| scribe.session.is_none()) {
+        true if is_ending => Ok(()),
+        true => session::begin(world, no),
+        false => session::step(world, no),
     }
 }
 
@@ -135,7 +158,10 @@ fn look(world: &mut World, no: usize, slot: u16) -> Checked {
             }
         }
         None => {
-            let command = scribe.request(Wait::Other, Request::Fetch(PLACE));
+            let command = {
+                let place = place_of(slot, scribe.pages);
+                scribe.request(Wait::Other, Request::Fetch(place))
+            };
             drive::handle(world, no, Given::Member(command))
         }
     }
@@ -170,6 +196,7 @@ pub(super) fn answered(world: &mut World, no: usize, request: RequestId) -> Chec
         (Wait::Pull(_), Response::Called(Err(CallError::Awaits { .. }))) => {
             world.counts.answered("pulls that awaited somebody");
         }
+        (Wait::Session(told), response) => return session::answered(world, no, told, response),
         (Wait::Pull(_), _) => world.counts.answered("pulls that nobody answered for"),
         _ => {}
     }

@@ -63,6 +63,21 @@ pub(super) fn committed(world: &mut World, token: Token) {
     }
 }
 
+/// It was refused, or not given out, and will never be.
+pub(super) fn refused(world: &mut World, token: Token) {
+    if let Some(fate) = world.ledger.fates.get_mut(&token) {
+        fate.is_rejected = true;
+    }
+}
+
+/// Whether a member does not know yet which pages have changed (rule 13).
+pub(super) fn is_held(world: &World, no: usize) -> bool {
+    match &world.nodes[no].machine {
+        Some(Machine::Member(member)) => member.is_held(HOME),
+        _ => true,
+    }
+}
+
 /// A home has refused it, and the log says so.
 pub(super) fn rejected(world: &mut World, update: &Update) {
     world.counts.answered("updates rejected");
@@ -106,7 +121,15 @@ pub(super) fn expected(world: &World, no: usize) -> Expected {
         _ => None,
     };
     let tokens = all.collect();
-    still_expected(world, Expected { tokens, stream })
+    let sent = world.now;
+    still_expected(
+        world,
+        Expected {
+            tokens,
+            stream,
+            sent,
+        },
+    )
 }
 
 /// Of these, those whose process lives and has believed in its lease all the time, and those that were seen to be saved. What a
@@ -132,11 +155,9 @@ pub(super) fn still_expected(world: &World, expected: Expected) -> Expected {
         let has_lasted = ledger.since.get(token) == Some(&lapses);
         ledger.saved.contains(token) || node.life == life && believes && has_lasted
     };
-    let kept = expected.tokens.into_iter().filter(is_certain);
-    Expected {
-        tokens: kept.collect(),
-        stream: expected.stream,
-    }
+    let kept = expected.tokens.iter().copied().filter(is_certain);
+    let tokens = kept.collect();
+    Expected { tokens, ..expected }
 }
 
 /// What a scribe sees of an object holds together.

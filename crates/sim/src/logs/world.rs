@@ -122,9 +122,9 @@ pub(super) struct World {
 
 impl World {
     /// The village of a seed, in which nobody runs.
-    pub(super) fn new(seed: u64, options: Options) -> Self {
+    pub(super) fn new(seed: u64, options: Options, is_mixed: bool) -> Self {
         let mut prng = Xoshiro256::new(seed);
-        let plan = Plan::draw(&mut prng.fork());
+        let plan = Plan::draw(&mut prng.fork(), is_mixed);
         let counts = Counts {
             seeds: 1,
             ..Counts::default()
