@@ -399,7 +399,7 @@ mod tests {
         let (mine, _) = locks.grant(lock(ME, LockMode::Write, &[1]), at(0));
         assert_eq!(locks.keep(mine, OTHER, Millis(1)), Err(CallError::LockLost));
         let mut now = 0;
-        while now < LOCK_WANTED_MS_MAX + 1_800 {
+        while now < LOCK_WANTED_MS_MAX + 900 {
             assert_eq!(locks.keep(mine, ME, Millis(now)), Ok(1_000));
             locks.want(&[SegmentId(1)], LockMode::Read, Millis(now + 899));
             now += 900;

@@ -553,10 +553,11 @@ fn granted(
     };
     let message = Message::Up(Up::Call(asked));
     let edge = CHILD;
-    tell(redirector, Event::Received { edge, message });
+    // The site answers itself, or the home does.
+    let mut effects = tell(redirector, Event::Received { edge, message });
     let result = Ok(response);
     let answer = message::CallResult { home, call, result };
-    let effects = tell(redirector, from_above(Down::CallResult(answer)));
+    effects.extend(tell(redirector, from_above(Down::CallResult(answer))));
     let told = effects.into_iter().filter_map(|effect| match effect {
         Action::Send(CHILD, Message::Down(Down::CallResult(answer))) => Some(answer.result),
         _ => None,
