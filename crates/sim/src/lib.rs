@@ -6,6 +6,7 @@
 //! A seed always tells the same story. Whatever fails prints the seed and the
 //! command that tells the story again.
 
+pub mod anomalies;
 mod back;
 pub mod byzantine;
 pub mod campaign;

@@ -77,7 +77,21 @@ enum What {
     /// Run villages whose members write by logs.
     Logs(Range),
     /// Run villages in which programs run sessions of all presets on the same objects.
-    Mixed(Range),
+    Mixed {
+        #[command(flatten)]
+        range: Range,
+        #[command(flatten)]
+        keeping: Keeping,
+    },
+    /// Print which presets exclude which anomalies, and the first seed that shows each of the others.
+    Anomalies {
+        /// How many seeds.
+        #[arg(long, default_value_t = 10_000)]
+        seeds: u64,
+        /// Threads.
+        #[arg(long, default_value_t = 1)]
+        jobs: u64,
+    },
     /// Add up what several files keep, and tell what is missing.
     Sum {
         /// The files.
@@ -160,13 +174,26 @@ fn main() -> ExitCode {
             planted::plant(bug);
             match seed {
                 Some(seed) => run_one(Villages::Usual, seed, trace, bug),
-                None => run_many(Plan::new(first, seeds, keeping.shard), jobs, bug, &keeping),
+                None => run_many(
+                    Villages::Usual,
+                    Plan::new(first, seeds, keeping.shard),
+                    jobs,
+                    bug,
+                    &keeping,
+                ),
             }
         }
         What::Back(range) => run_range(Villages::GoingBack, range),
         What::Hostile(range) => run_range(Villages::Hostile, range),
         What::Logs(range) => run_range(Villages::Logs, range),
-        What::Mixed(range) => run_range(Villages::Mixed, range),
+        What::Mixed { range, keeping } if keeping.keep.is_none() => {
+            run_range(Villages::Mixed, range)
+        }
+        What::Mixed { range, keeping } => {
+            let plan = Plan::new(range.first, range.seeds, keeping.shard);
+            run_many(Villages::Mixed, plan, range.jobs, None, &keeping)
+        }
+        What::Anomalies { seeds, jobs } => print_anomalies(seeds, jobs),
         What::Sum {
             files,
             tree,
@@ -249,18 +276,37 @@ fn run_range(villages: Villages, range: Range) -> ExitCode {
     failing(ran.map(|ran| tell(villages, &ran, plan, bug, 0)))
 }
 
-fn run_many(plan: Plan, jobs: u64, bug: Option<Bug>, keeping: &Keeping) -> ExitCode {
+fn run_many(
+    villages: Villages,
+    plan: Plan,
+    jobs: u64,
+    bug: Option<Bug>,
+    keeping: &Keeping,
+) -> ExitCode {
     let tree = keeping.tree.as_deref().unwrap_or_default();
     let kept = keeping
         .keep
         .as_deref()
         .map(|path| Checkpoint::open(path, tree));
     let ran = kept.transpose().and_then(|mut kept| {
-        let villages = Villages::Usual;
         let campaign = shards::run(villages, plan, jobs, kept.as_mut(), &mut print_progress)?;
         Ok((campaign, kept.map_or(0, |kept| kept.others())))
     });
-    failing(ran.map(|(campaign, others)| tell(Villages::Usual, &campaign, plan, bug, others)))
+    failing(ran.map(|(campaign, others)| tell(villages, &campaign, plan, bug, others)))
+}
+
+/// Runs seeds, and prints the table of presets and anomalies.
+fn print_anomalies(seeds: u64, jobs: u64) -> ExitCode {
+    match thorp_sim::anomalies::first_seeds(seeds, jobs) {
+        Ok(first) => {
+            print!("{}", thorp_sim::anomalies::table(&first));
+            ExitCode::SUCCESS
+        }
+        Err(story) => {
+            println!("seed {} fails: {:?}", story.seed, story.result);
+            ExitCode::FAILURE
+        }
+    }
 }
 
 fn print_progress(progress: &Progress) {
@@ -353,7 +399,10 @@ fn print_missing(villages: Villages, counts: &Counts) -> ExitCode {
         Villages::GoingBack => counts.answers_missing(thorp_sim::EVERYTHING_OF_GOING_BACK),
         Villages::Hostile => counts.answers_missing(ATTACKS),
         Villages::Logs => counts.answers_missing(thorp_sim::EVERYTHING_OF_LOGS),
-        Villages::Mixed => Vec::new(),
+        Villages::Mixed => {
+            let shown = thorp_sim::anomalies::SHOWN_BY_SEEDS;
+            counts.answers_missing(shown)
+        }
     };
     if seeds < SEEDS_FOR_ALL || missing.is_empty() {
         return ExitCode::SUCCESS;

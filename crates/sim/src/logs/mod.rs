@@ -18,7 +18,7 @@ mod ledger;
 mod link;
 mod network;
 mod plan;
-mod preset;
+pub(crate) mod preset;
 mod program;
 mod record;
 mod scribe;

@@ -11,7 +11,7 @@ pub(super) const MODS: u32 = 2;
 
 /// What goes wrong where consistency is weak.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Anomaly {
+pub(crate) enum Anomaly {
     /// It read what was never saved.
     DirtyRead,
     /// It wrote an object after somebody whose write it had not seen there.
@@ -36,7 +36,7 @@ pub(super) enum Anomaly {
 
 impl Anomaly {
     /// All of them.
-    pub(super) const ALL: [Anomaly; 10] = [
+    pub(crate) const ALL: [Anomaly; 10] = [
         Anomaly::DirtyRead,
         Anomaly::LostUpdate,
         Anomaly::WriteSkew,
@@ -50,7 +50,7 @@ impl Anomaly {
     ];
 
     /// Its name.
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Anomaly::DirtyRead => "dirty read",
             Anomaly::LostUpdate => "lost update",
@@ -68,11 +68,11 @@ impl Anomaly {
 
 /// A preset, by its place in [`Consistency::PRESETS`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Preset(usize);
+pub(crate) struct Preset(usize);
 
 impl Preset {
     /// All of them.
-    pub(super) fn all() -> impl Iterator<Item = Preset> {
+    pub(crate) fn all() -> impl Iterator<Item = Preset> {
         (0..Consistency::PRESETS.len()).map(Preset)
     }
 
@@ -82,7 +82,7 @@ impl Preset {
     }
 
     /// Its name.
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         Consistency::PRESETS[self.0].0
     }
 
@@ -97,7 +97,7 @@ impl Preset {
     }
 
     /// Whether no session of this preset ever sees it.
-    pub(super) fn excludes(self, anomaly: Anomaly) -> bool {
+    pub(crate) fn excludes(self, anomaly: Anomaly) -> bool {
         let consistency = self.consistency(true);
         let is_of_one_moment = consistency.isolation() != Moment::Access;
         let is_committed = !is_tentative(&consistency);

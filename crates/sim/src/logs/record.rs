@@ -19,7 +19,6 @@ pub(super) enum State {
 #[derive(Clone, Debug)]
 pub(super) struct Read {
     pub(super) slot: u16,
-    pub(super) at: u64,
     pub(super) committed: Vec<Token>,
     /// The same with the updates over it.
     pub(super) shown: Vec<Token>,

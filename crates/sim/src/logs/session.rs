@@ -141,7 +141,7 @@ pub(super) fn begin(world: &mut World, no: usize) -> Checked {
 
 /// A session goes on.
 pub(super) fn step(world: &mut World, no: usize) -> Checked {
-    let expected = expected(world, no);
+    let expected = truth::expected(world, no);
     let Some(scribe) = &mut world.nodes[no].scribe else {
         return Ok(());
     };
@@ -174,11 +174,6 @@ pub(super) fn step(world: &mut World, no: usize) -> Checked {
         }
         None => Ok(()),
     }
-}
-
-/// What the session's view has to show, if it asks now.
-fn expected(world: &World, no: usize) -> Expected {
-    truth::expected(world, no)
 }
 
 type Asked = Option<(Wait, Request)>;
@@ -263,7 +258,7 @@ impl Session {
 
     /// Reads the next object, or asks for its page.
     fn read(&mut self, world: &mut World, no: usize) -> Asked {
-        let (now, pages) = (world.now, world.plan.pages);
+        let pages = world.plan.pages;
         let scribe = world.nodes[no].scribe.as_mut()?;
         let Some(slot) = self.to_read.last().copied() else {
             self.phase = Phase::Writing;
@@ -277,7 +272,7 @@ impl Session {
             Err(_) => None,
         };
         let Some(committed) = bytes else {
-            self.fail(world, no);
+            self.fail(world);
             return None;
         };
         let over = Some((Generation(1), committed.clone()));
@@ -288,7 +283,6 @@ impl Session {
         let expected = tokens.filter(|token| token.slot() == slot).copied();
         let read = Read {
             slot,
-            at: now,
             committed: Token::all(slot, &committed),
             shown: Token::all(slot, &shown),
             expected: expected.collect(),
@@ -349,7 +343,7 @@ impl Session {
             self.view.apply(&reference(token.slot(), pages), procedure)
         });
         if writes.any(|written| written.is_err()) {
-            self.fail(world, no);
+            self.fail(world);
             return None;
         }
         self.commit = Commit::new();
@@ -380,7 +374,7 @@ impl Session {
             }
             Ok(Step::Wait(_)) => None,
             Ok(Step::Stage(_) | Step::Validate(_)) | Err(_) => {
-                self.fail(world, no);
+                self.fail(world);
                 None
             }
         }
@@ -395,8 +389,7 @@ impl Session {
     }
 
     /// It is given up: what it has not given out has not happened.
-    fn fail(&mut self, world: &mut World, no: usize) {
-        let _ = no;
+    fn fail(&mut self, world: &mut World) {
         for token in std::mem::take(&mut self.leaving) {
             truth::refused(world, token);
         }
@@ -461,7 +454,7 @@ pub(super) fn answered(world: &mut World, no: usize, told: Told, response: Respo
             session.expected = Some(expected);
             session.phase = Phase::Standing;
         }
-        (Told::Lock(_) | Told::Pull(_), _) => session.fail(world, no),
+        (Told::Lock(_) | Told::Pull(_), _) => session.fail(world),
         (Told::Commit, Response::Outcome(_, Outcome::Committed { stamp, .. }, _)) => {
             for token in session.leaving.clone() {
                 truth::committed(world, token);
@@ -484,7 +477,7 @@ pub(super) fn answered(world: &mut World, no: usize, told: Told, response: Respo
                 // It may have happened.
                 session.leaving.clear();
             }
-            session.fail(world, no);
+            session.fail(world);
         }
         (Told::Update, Response::Kept { id, is_leased }) => {
             for token in session.leaving.clone() {
@@ -492,7 +485,7 @@ pub(super) fn answered(world: &mut World, no: usize, told: Told, response: Respo
             }
             session.given_out(world);
         }
-        (Told::Update | Told::Commit, _) => session.fail(world, no),
+        (Told::Update | Told::Commit, _) => session.fail(world),
         (Told::Unlock, response) => {
             let is_kept = matches!(response, Response::Called(Ok(CallResponse::Unlocked)));
             let record = &mut world.ledger.records[session.record];
