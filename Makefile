@@ -128,6 +128,14 @@ sim: ## The simulator: make sim SEEDS=20000 FIRST=1
 logs: ## Villages whose members write by logs, with leases and pulls: make logs SEEDS=2000 FIRST=1
 	$(CARGO) run --profile sim -p thorp-sim -- logs --first $(FIRST) --seeds $(SEEDS) --jobs $(JOBS)
 
+mixed: ## Sessions of all presets on the same objects, kept in target/: goes on where it stopped: make mixed SEEDS=20000
+	@tree=$$(scripts/simulated_tree.sh) || exit 1; mkdir -p target; \
+	$(CARGO) run --profile sim -p thorp-sim -- mixed --first $(FIRST) --seeds $(SEEDS) --jobs $(JOBS) \
+		--shard $(SHARD) --tree "$$tree" --keep target/mixed.jsonl
+
+anomalies: ## Which presets exclude which anomalies, and a seed for each of the others: make anomalies SEEDS=10000
+	$(CARGO) run --profile sim -p thorp-sim -- anomalies --seeds $(SEEDS) --jobs $(JOBS)
+
 hostile: ## Villages with hostile nodes that stay for long; everybody else goes on: make hostile SEEDS=20000 FIRST=1
 	$(CARGO) run --profile sim -p thorp-sim -- hostile --first $(FIRST) --seeds $(SEEDS) --jobs $(JOBS)
 

@@ -92,6 +92,37 @@ fn logs_hold() {
     }
 }
 
+/// Programs run sessions of all presets on the same objects. No session sees what its preset excludes, and planted bugs show it.
+fn mixed_sessions_hold() {
+    let villages = Villages::Mixed;
+    let campaign = run_seeds(villages, 6, 8, 2);
+    if let Some(story) = campaign.failed {
+        let command = campaign::command(villages, story.seed, None);
+        panic!("seed {} fails: {:?}\n{command}", story.seed, story.result);
+    }
+    let noticed = [
+        "close-to-open: lost update",
+        "eventual: write skew",
+        "stream: fractured read",
+    ];
+    assert_eq!(
+        campaign.counts.answers_missing(&noticed),
+        Vec::<&str>::new()
+    );
+    assert!(is_deterministic(villages, 2), "seed 2 tells two stories");
+    for (bug, seed, checker) in [
+        (Bug::SessionReadsOmitted, 2, "lost update"),
+        (Bug::WritersNotAsked, 15, "stale read"),
+        (Bug::UpdateTakenTwice, 2, "once"),
+    ] {
+        planted::plant(Some(bug));
+        let story = villages.run(seed, Options::default());
+        planted::plant(None);
+        let caught = story.result.map_err(|failure| failure.checker);
+        assert_eq!(caught, Err(checker), "{}", bug.name());
+    }
+}
+
 /// Planted bugs are for the whole process, so there is one test.
 #[test]
 fn villages_hold_and_planted_bugs_do_not() {
@@ -107,6 +138,7 @@ fn all_hold() {
     homes_go_back();
     hostile_nodes_stop_nobody();
     logs_hold();
+    mixed_sessions_hold();
     let campaign = run_seeds(Villages::Usual, 1, 30, 2);
     if let Some(story) = campaign.failed {
         let command = campaign::command(Villages::Usual, story.seed, None);
