@@ -9,7 +9,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use thorp_model::records::{self, HomeRecord, UpdateRecord};
 use thorp_model::{
-    Batch, Engine, HomeId, Lack, LogId, Mark, MemberId, Op, Purpose, Reader, Scan, SegmentId,
+    Batch, Engine, HomeId, Lack, LeftRecord, LogId, Mark, MemberId, Op, Purpose, Reader, Scan, SegmentId,
     StorageError, Table, Update, UpdateId,
 };
 
@@ -174,6 +174,31 @@ impl UpdateLog {
         }
     }
 
+    /// What has left it although no step of its own said so.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Storage`]: the record is damaged, or the disk fails.
+    pub fn left(&self) -> Result<LeftRecord, LogError> {
+        let found = self.store.get(Table::Meta, records::LEFT_KEY)?;
+        let decode = |value: Vec<u8>| records::decode(Table::Meta, records::LEFT_KEY, &value);
+        Ok(found.map(decode).transpose()?.unwrap_or_default())
+    }
+
+    /// Forgets what has left it.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Storage`]: the disk fails.
+    pub fn forget_left(&self) -> Result<(), LogError> {
+        let batch = Batch {
+            mark: Mark(0),
+            purpose: Purpose::Removal,
+            ops: vec![records::delete(Table::Meta, records::LEFT_KEY.to_vec())],
+        };
+        Ok(self.store.commit(&[batch])?)
+    }
+
     /// Takes updates out that a home has refused, and that nobody sends again.
     ///
     /// # Errors
@@ -287,7 +312,7 @@ fn begin(store: &Store, name: &str) -> Result<(), LogError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thorp_model::Refusal;
+    use thorp_model::{Refusal, WhyLeft};
 
     fn put(number: u64) -> Op {
         let update = Update {
@@ -371,6 +396,28 @@ mod tests {
         assert!(ids().map(|id| id.number).eq([1, 2]), "a new log has no gap");
         let second = log.retry(&again).unwrap();
         assert!(second[0].id.log != again[0].id.log, "each time another log");
+    }
+
+    #[test]
+    fn what_has_left_a_log_is_kept_until_somebody_forgets_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = UpdateLog::open(dir.path(), "anna").unwrap();
+        assert_eq!(log.left().unwrap(), LeftRecord::default());
+        let mut left = LeftRecord::default();
+        let id = UpdateId {
+            log: LogId(MemberId(7)),
+            segment: SegmentId(2),
+            number: 3,
+        };
+        assert!(left.add(HomeId(1), id, WhyLeft::Void));
+        let op = records::put(Table::Meta, records::LEFT_KEY.to_vec(), &left);
+        log.commit(&[batch(1, op), batch(2, put(4))]).unwrap();
+        drop(log);
+        let log = UpdateLog::open(dir.path(), "anna").unwrap();
+        assert_eq!(log.left().unwrap(), left);
+        log.forget_left().unwrap();
+        assert_eq!(log.left().unwrap(), LeftRecord::default());
+        assert_eq!(numbers(&log), [4], "the updates stay");
     }
 
     #[test]

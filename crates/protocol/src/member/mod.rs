@@ -182,7 +182,7 @@ impl Member {
             pending_writes: PendingWrites::new(config.kept_bytes_max),
             parents: BTreeMap::new(),
             neighbours: Neighbours::new(config.alive),
-            updates: Updates::new(LogId(config.id), config.log.clone()),
+            updates: Updates::new(LogId(config.id), config.log.clone(), config.left.clone()),
             hard_reads: HardReads::default(),
             locks: Locks::default(),
             next_ack: Millis(0),

@@ -5,10 +5,10 @@ use crate::commands::{say, say_json};
 use crate::failure::Failure;
 use thorp_model::Update;
 
-/// Only what a home has refused: the rest it may have executed already.
+/// Only what a home has refused: the rest it may have executed already. With that also what the log notes of numbers that left it.
 pub(super) fn drop_rejected(
     opened: &Opened,
-    wanted: &[String],
+    (wanted, with_left): (&[String], bool),
     json: bool,
 ) -> Result<(), Failure> {
     let chosen = opened.refused(wanted)?;
@@ -16,6 +16,9 @@ pub(super) fn drop_rejected(
     let dropped = chosen.into_iter().map(|record| record.update.clone());
     let dropped: Vec<Update> = dropped.collect();
     opened.log.drop_updates(&dropped).map_err(opened::failure)?;
+    if with_left {
+        opened.log.forget_left().map_err(opened::failure)?;
+    }
     match json {
         true => say_json(&serde_json::json!({ "dropped": names })),
         false if names.is_empty() => say("nothing: no update was rejected"),
@@ -37,7 +40,8 @@ mod tests {
         log(&dir);
         let before = names(&dir);
         assert_eq!(before.len(), 3);
-        let drop_some = |wanted: &[String]| drop_rejected(&Opened::at(&dir)?, wanted, true);
+        let drop_some =
+            |wanted: &[String]| drop_rejected(&Opened::at(&dir)?, (wanted, false), true);
         assert!(drop_some(&before[2..]).is_err(), "it may be saved");
         assert_eq!(names(&dir), before);
         assert!(drop_some(&before[..1]).is_ok());

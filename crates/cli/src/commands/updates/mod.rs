@@ -54,6 +54,9 @@ enum Action {
         log: PathBuf,
         /// The updates, as `thorp updates ls` names them; without any, all rejected ones
         updates: Vec<String>,
+        /// Also forget which numbers have left the log, which `thorp updates ls` tells below the updates
+        #[arg(long)]
+        left: bool,
     },
     /// Write what updates would change, as lines of JSON
     #[command(after_help = EXPORT_HELP)]
@@ -78,7 +81,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         Action::Ls { log, rejected } => listing::list(&Opened::at(log)?, *rejected, json),
         Action::Rejected { log } => listing::list(&Opened::at(log)?, true, json),
         Action::Retry { log, updates } => retrying::retry(&Opened::at(log)?, updates, json),
-        Action::Drop { log, updates } => dropping::drop_rejected(&Opened::at(log)?, updates, json),
+        Action::Drop { log, updates, left } => {
+            dropping::drop_rejected(&Opened::at(log)?, (updates, *left), json)
+        }
         Action::Export {
             log,
             updates,
@@ -98,6 +103,9 @@ Examples:
 
 const LS_HELP: &str = "\
 A log leaves out what its homes have executed. docs/consistency.md says who writes by a log.
+Below the updates it tells what has left the log otherwise: numbers that their home had executed before the
+log was opened (after a crash, or because it was restored from a backup), and numbers that are void. Those a home
+had settled before it went back in time, and the log has them no more: look whether what they wrote is there.
 
 Examples:
   thorp updates ls notes-log
@@ -123,7 +131,8 @@ const DROP_HELP: &str = "\
 Only updates that a home has refused can be dropped: the home may have executed the others already.
 
 Examples:
-  thorp updates drop notes-log";
+  thorp updates drop notes-log
+  thorp updates drop notes-log --left";
 
 const EXPORT_HELP: &str = "\
 A line for each update: its name, its home and segment, why it was rejected, and what it writes. An object

@@ -2,6 +2,7 @@
 
 use crate::failure::{Code, Failure};
 use std::path::Path;
+use thorp_model::LeftRecord;
 use thorp_model::records::UpdateRecord;
 use thorp_store::{LogError, OpenError, UpdateLog};
 
@@ -9,6 +10,7 @@ use thorp_store::{LogError, OpenError, UpdateLog};
 pub(super) struct Opened {
     pub(super) log: UpdateLog,
     pub(super) updates: Vec<UpdateRecord>,
+    pub(super) left: LeftRecord,
 }
 
 impl Opened {
@@ -16,7 +18,8 @@ impl Opened {
     pub(super) fn at(dir: &Path) -> Result<Self, Failure> {
         let log = UpdateLog::existing(dir).map_err(failure)?;
         let updates = log.updates().map_err(failure)?;
-        Ok(Opened { log, updates })
+        let left = log.left().map_err(failure)?;
+        Ok(Opened { log, updates, left })
     }
 
     /// The updates of these names, or all that a home has refused if none is named. Only those.

@@ -96,9 +96,10 @@ impl Custody {
         waits.map(|own| own.update.id)
     }
 
-    /// An update goes up as this commit.
+    /// An update goes up as this commit. Of a rejected one only its number does, which is void.
     pub(super) fn sent(&mut self, id: UpdateId, commit: CommitId) {
-        if let Some(own) = self.own.get_mut(&(id.log, id.number)) {
+        let own = self.own.get_mut(&(id.log, id.number));
+        if let Some(own) = own.filter(|own| own.rejected.is_none()) {
             own.sent = Some(commit);
         }
     }

@@ -30,7 +30,7 @@ use alloc::vec::Vec;
 use thorp_model::limits::FOLLOWED_SEGMENTS_MAX;
 use thorp_model::records::UpdateRecord;
 use thorp_model::{
-    CommitId, HomeId, LogHead, LogId, Millis, RequestId, SegmentId, TentativeChange, Update,
+    CommitId, HomeId, LeftRecord, LogHead, LogId, Millis, RequestId, SegmentId, TentativeChange, Update,
     UpdateId,
 };
 
@@ -101,9 +101,9 @@ pub(super) struct Updates {
 }
 
 impl Updates {
-    /// What is in a member's log when it starts; none: it has no log.
-    pub(super) fn new(id: LogId, contents: Option<Vec<UpdateRecord>>) -> Self {
-        let mut log = Log::new(id, contents.is_some());
+    /// What is in a member's log when it starts, and what has left it; none: it has no log.
+    pub(super) fn new(id: LogId, contents: Option<Vec<UpdateRecord>>, left: LeftRecord) -> Self {
+        let mut log = Log::new(id, contents.is_some(), left);
         let mut of: BTreeMap<_, InSegment> = BTreeMap::new();
         for UpdateRecord { update, rejected } in contents.into_iter().flatten() {
             log.recovered(&update);
