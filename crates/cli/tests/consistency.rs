@@ -144,7 +144,12 @@ fn inspect_reads_as_it_is_told() {
             "mode=rdlk",
         ] {
             let said = user.run(&[&inspect[..], &["--consistency", value]].concat());
-            assert_eq!((said.code, &*said.out), (0, &*plain), "{value}: {}", said.err);
+            assert_eq!(
+                (said.code, &*said.out),
+                (0, &*plain),
+                "{value}: {}",
+                said.err
+            );
         }
         let document: Value = serde_json::from_str(&plain).unwrap();
         assert_eq!(Schema::named("inspect").check(&document), Ok(()));

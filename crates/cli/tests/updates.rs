@@ -128,7 +128,10 @@ fn what_is_retried_counts_once_and_on_what_is_there_by_then() {
         panic!("{retried}")
     };
     assert_eq!(one["update"], *refused[0]);
-    assert_ne!(one["as"], one["update"], "a used number is never given again");
+    assert_ne!(
+        one["as"], one["update"],
+        "a used number is never given again"
+    );
     assert_eq!(village.rejected().len(), 0, "the old one has left the list");
     let listed = village.document("ls", &[]);
     assert_eq!(listed["updates"][0]["update"], one["as"]);
@@ -189,7 +192,10 @@ fn what_is_exported_can_be_done_by_hand() {
     let (_, in_segment) = object.split_once('#').unwrap();
     let writes = json!([{"object": format!("#{in_segment}"), "run": procedures}]);
     assert_eq!(line["writes"], writes);
-    assert!(line["rejected"].as_str().unwrap().contains("number"), "{line}");
+    assert!(
+        line["rejected"].as_str().unwrap().contains("number"),
+        "{line}"
+    );
 
     let log = village.log();
     let said = thorp().run(&["updates", "export", &log, "--all"]);
@@ -218,7 +224,12 @@ fn a_log_that_is_foreign_damaged_or_in_use_is_refused() {
         let log = log.display().to_string();
         for command in ["ls", "rejected", "retry", "drop", "export"] {
             let said = thorp().run(&["updates", command, &log]);
-            assert_eq!((said.code, &*said.out), (code, ""), "{command}: {}", said.err);
+            assert_eq!(
+                (said.code, &*said.out),
+                (code, ""),
+                "{command}: {}",
+                said.err
+            );
             assert!(said.err.contains(words), "{command}: {}", said.err);
         }
     };

@@ -78,8 +78,8 @@ pub use ids::{
     Registration, ReportNo, RequestId, SegmentId, Slot, Stamp,
 };
 pub use image::{Content, Draft, Image, ImageEdit, MalformedImage, Overflow};
-pub use left::{LeftNumbers, LeftRecord, WhyLeft};
 pub use lack::{Lack, SpaceBound, people_bytes};
+pub use left::{LeftNumbers, LeftRecord, WhyLeft};
 pub use lock::{Fence, Lock, LockMode};
 pub use machine::{Action, Command, Direction, Event, Outbox, StateMachine};
 pub use message::{

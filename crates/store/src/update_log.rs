@@ -9,8 +9,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use thorp_model::records::{self, HomeRecord, UpdateRecord};
 use thorp_model::{
-    Batch, Engine, HomeId, Lack, LeftRecord, LogId, Mark, MemberId, Op, Purpose, Reader, Scan, SegmentId,
-    StorageError, Table, Update, UpdateId,
+    Batch, Engine, HomeId, Lack, LeftRecord, LogId, Mark, MemberId, Op, Purpose, Reader, Scan,
+    SegmentId, StorageError, Table, Update, UpdateId,
 };
 
 /// The version of the records of a log.

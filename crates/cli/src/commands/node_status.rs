@@ -299,7 +299,11 @@ impl Privileges {
         let waiters = self.lock_waiters.unwrap_or(0);
         say(waiters, "session waits for one", "sessions wait for one");
         let withheld = self.answers_withheld.unwrap_or(0);
-        say(withheld, "answer waits for readers", "answers wait for readers");
+        say(
+            withheld,
+            "answer waits for readers",
+            "answers wait for readers",
+        );
         if let Some(seconds) = self.writers_waited_s.filter(|seconds| *seconds > 0.0) {
             parts.push(format!("writers have waited {seconds:.1} s for readers"));
         }

@@ -52,11 +52,7 @@ impl Reading {
     }
 
     /// Opens its visit on a segment, if it reads as one.
-    pub(super) fn open(
-        self,
-        member: &Member,
-        segment: &Segment,
-    ) -> Result<Option<Visit>, Failure> {
+    pub(super) fn open(self, member: &Member, segment: &Segment) -> Result<Option<Visit>, Failure> {
         let visit = self.visit;
         let visit = visit.map(|consistency| Visit::open(member, consistency, &[segment]));
         Ok(visit.transpose()?)

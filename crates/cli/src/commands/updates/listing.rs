@@ -134,7 +134,11 @@ mod tests {
             segment: SegmentId(2),
             number,
         };
-        assert!([5, 6, 7].into_iter().all(|number| left.add(HomeId(1), id(number), WhyLeft::Void)));
+        assert!(
+            [5, 6, 7]
+                .into_iter()
+                .all(|number| left.add(HomeId(1), id(number), WhyLeft::Void))
+        );
         assert!(left.add(HomeId(1), id(9), WhyLeft::Saved));
         left.dropped = 3;
         let lines = left_lines(&left);

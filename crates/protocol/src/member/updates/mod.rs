@@ -30,8 +30,8 @@ use alloc::vec::Vec;
 use thorp_model::limits::FOLLOWED_SEGMENTS_MAX;
 use thorp_model::records::UpdateRecord;
 use thorp_model::{
-    CommitId, HomeId, LeftRecord, LogHead, LogId, Millis, RequestId, SegmentId, TentativeChange, Update,
-    UpdateId,
+    CommitId, HomeId, LeftRecord, LogHead, LogId, Millis, RequestId, SegmentId, TentativeChange,
+    Update, UpdateId,
 };
 
 /// What a member has of updates in one segment.
