@@ -290,6 +290,19 @@ impl Member {
         self.runtime.site()
     }
 
+    /// What is in the log of this member, and how old the oldest update is that its home has not executed. None: it has no log,
+    /// or was closed.
+    pub fn log(&self) -> Option<LogStatus> {
+        block_on(self.log_async())
+    }
+
+    /// As [`Member::log`].
+    pub async fn log_async(&self) -> Option<LogStatus> {
+        let handle = self.shared().requests.sender.handle()?;
+        let looking = handle.inspect(|member| member.in_log(now().mono));
+        looking.await.flatten().map(LogStatus::from)
+    }
+
     /// The homes that this member knows.
     pub fn homes(&self) -> Vec<HomeStatus> {
         let cache = &self.shared().cache;

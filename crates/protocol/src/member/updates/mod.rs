@@ -22,7 +22,7 @@ use custody::Custody;
 use following::Following;
 use log::Log;
 
-use crate::member::interface::UpdateInfo;
+use crate::member::interface::{InLog, UpdateInfo};
 use crate::member::lease::Lease;
 use crate::member::{MemberAction, Outbox, Response};
 use alloc::collections::BTreeMap;
@@ -108,7 +108,7 @@ impl Updates {
         for UpdateRecord { update, rejected } in contents.into_iter().flatten() {
             log.recovered(&update);
             let here = of.entry((update.home, update.id.segment)).or_default();
-            here.custody.insert(update, rejected, false);
+            here.custody.insert(update, rejected, None);
         }
         Updates {
             log,
@@ -150,6 +150,24 @@ impl Updates {
             open.chain(rejected)
         });
         list.collect()
+    }
+
+    /// What is in the log, for people. None: there is no log.
+    pub(super) fn in_log(&self, now: Millis) -> Option<InLog> {
+        let mut found = InLog {
+            bytes: self.log.bytes(),
+            ..InLog::default()
+        };
+        for here in self.of.values() {
+            found.rejected += here.custody.rejected().count();
+            for own in here.custody.open() {
+                found.tentative += 1;
+                found.of_earlier_starts += usize::from(own.since.is_none());
+                let age = own.since.map(|since| now.since(since));
+                found.oldest_ms = found.oldest_ms.max(age);
+            }
+        }
+        self.log.is_there().then_some(found)
     }
 
     /// Updates that are not saved.

@@ -127,11 +127,12 @@ impl Updating<'_> {
     /// Updates are durable: now everybody may know.
     pub(in crate::member) fn kept(&mut self, mark: Mark, outbox: &mut Outbox) {
         let mut homes = Vec::new();
+        let now = self.now();
         for (update, request_id, until) in self.updates.log.kept(mark) {
             outbox.note(Note::UpdateKept);
             let (home, id) = (update.home, update.id);
             let here = self.updates.of.entry((home, id.segment)).or_default();
-            here.custody.insert(update.clone(), None, true);
+            here.custody.insert(update.clone(), None, Some(now));
             self.show(
                 home,
                 TentativeChange {
