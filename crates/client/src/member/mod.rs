@@ -11,7 +11,7 @@ pub use audit::{AuditEntry, AuditEvent};
 pub use lost_parts::{AskedHome, LostPart, LostParts};
 
 use crate::runtime::{KnownHome, LateOutcome, MemberRuntime, Shared, block_on};
-use crate::status::{HomeStatus, SiteStatus};
+use crate::status::{HomeStatus, LogStatus, SiteStatus};
 use crate::trace::Recorder;
 use crate::{
     CommitId, Committed, Error, ErrorKind, JoinConfig, JoinError, Outcome, Reference, Result,
