@@ -241,12 +241,14 @@ fn a_log_that_is_foreign_damaged_or_in_use_is_refused() {
     fs::create_dir(&files).unwrap();
     fs::write(files.join("letter.txt"), "hello").unwrap();
     refused(&files, 1, "not a Thorp store");
-    assert_eq!(village.home.process.terminate(), 0);
-    refused(&village.path("home/store"), 1, "the store of home alps");
+    let Village { home, dir } = village;
+    assert_eq!(home.process.terminate(), 0);
+    let path = |name: &str| dir.path().join(name);
+    refused(&path("home/store"), 1, "the store of home alps");
 
-    let damaged = village.path("damaged");
+    let damaged = path("damaged");
     fs::create_dir(&damaged).unwrap();
-    fs::rename(village.path("log"), damaged.join("store")).unwrap();
+    fs::rename(path("log"), damaged.join("store")).unwrap();
     cut_journal(&damaged);
     refused(&damaged.join("store"), 3, "from a backup");
 }

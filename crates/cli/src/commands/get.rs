@@ -4,7 +4,7 @@ use super::reading::{self, Reading};
 use super::source::{Source, no_root};
 use super::{consistency, say_json};
 use crate::connect::Via;
-use crate::failure::{Code, Failure};
+use crate::failure::Failure;
 use crate::names;
 use crate::range::ByteRange;
 use crate::stream::{LARGE_BYTES, Output};
