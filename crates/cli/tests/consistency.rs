@@ -11,6 +11,7 @@ use common::dev_village::DevVillage;
 use common::schema::Schema;
 use common::thorp;
 use serde_json::Value;
+use thorp_testing::Process;
 
 #[test]
 fn all_presets_are_listed_and_any_value_is_explained() {
@@ -123,6 +124,72 @@ fn get_reads_as_it_is_told() {
     let document: Value = serde_json::from_str(&said.out).unwrap();
     assert_eq!(Schema::named("get").check(&document), Ok(()));
     assert_eq!(document["left_out"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn inspect_reads_as_it_is_told() {
+    let village = DevVillage::start();
+    let user = &village.user;
+    let put = ["put", "thorp://dev/news", "--text", "hello", "--root", "a"];
+    assert_eq!(user.run(&put).code, 0);
+    for url in ["thorp://dev/news", "thorp://dev/news#1.0.1"] {
+        let inspect = ["inspect", url, "--json"];
+        let plain = user.run(&inspect).out;
+        for value in [
+            "close-to-open",
+            "eventual",
+            "stream",
+            "strict",
+            "serializable",
+            "mode=rdlk",
+        ] {
+            let said = user.run(&[&inspect[..], &["--consistency", value]].concat());
+            assert_eq!(
+                (said.code, &*said.out),
+                (0, &*plain),
+                "{value}: {}",
+                said.err
+            );
+        }
+        let document: Value = serde_json::from_str(&plain).unwrap();
+        assert_eq!(Schema::named("inspect").check(&document), Ok(()));
+        assert_eq!(document["bytes"], 5);
+        assert_eq!(document["left_out"], Value::Array(Vec::new()));
+    }
+    let start = ["inspect", "thorp://dev/news#1.0.1", "--bytes", "2"];
+    let said = user.run(&[&start[..], &["--consistency", "eventual"]].concat());
+    assert_eq!(said.out, user.run(&start).out, "{}", said.err);
+    assert!(said.out.contains("he\n... 3 more bytes"), "{}", said.out);
+}
+
+#[test]
+fn a_watch_looks_as_it_is_told_and_takes_no_lock() {
+    for value in ["locking", "mode=rdlk"] {
+        let watch = ["watch", "thorp://a/b", "--consistency", value];
+        let said = thorp().run(&[&watch[..], &["--via", "127.0.0.1:1"]].concat());
+        assert_eq!(said.code, 2, "found before joining: {}", said.err);
+        assert!(said.err.contains("nobody could write"), "{}", said.err);
+    }
+    let village = DevVillage::start();
+    let user = &village.user;
+    let put = |text: &str| {
+        let put = ["put", "thorp://dev/news", "--text", text, "--root", "a"];
+        assert_eq!(user.run(&put).code, 0);
+    };
+    put("old");
+    for value in ["close-to-open", "eventual", "stream", "strict"] {
+        let watch = ["watch", "thorp://dev/news", "--count", "1", "--json"];
+        let watch = [&watch[..], &["--consistency", value]].concat();
+        let process = Process::start(user.command(&watch));
+        process.line_with("watching");
+        put(value);
+        let line: Value = serde_json::from_str(&process.line()).unwrap();
+        assert_eq!(Schema::named("watch").check(&line), Ok(()), "{value}");
+        let told = (&line["change"], &line["object"], &line["left_out"]);
+        let object = Value::from("thorp://dev/news#1.0.1");
+        let nobody = Value::Array(Vec::new());
+        assert_eq!(told, (&"changed".into(), &object, &nobody), "{value}");
+    }
 }
 
 /// The demonstration for people checks itself: processes, two sites, and a link that falls silent.

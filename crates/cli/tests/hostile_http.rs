@@ -65,6 +65,8 @@ fn boundless(version: &str) -> serde_json::Value {
             "lack": {"free_bytes": most, "needed_bytes": most, "of": "volume"}},
         "agreement": {"in_doubt": most, "oldest_s": 1e300, "asked": most, "ended_otherwise": most,
             "resolved_by_member": most, "resolved_by_homes": most, "resolved_by_operators": most},
+        "privileges": {"write_leases": most, "read_leases": most, "pulls": most, "locks": most,
+            "lock_waiters": most, "answers_withheld": most, "writers_waited_s": 1e300},
     })
 }
 

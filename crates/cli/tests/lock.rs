@@ -8,6 +8,8 @@
 mod common;
 
 use common::dev_village::DevVillage;
+use common::metrics;
+use common::schema::Schema;
 use common::thorp;
 use rustix::process::{Pid, Signal, kill_process};
 use thorp_testing::eventually;
@@ -88,6 +90,33 @@ fn the_end_of_the_lock_is_the_end_of_the_command() {
     assert_eq!(locked.wait().unwrap().code(), Some(9));
     let said = put("two");
     assert_eq!(said.code, 0, "{}", said.err);
+}
+
+#[test]
+fn status_and_metrics_show_who_holds_locks_and_who_waits() {
+    let village = DevVillage::start();
+    let (user, http) = (&village.user, village.http(0));
+    let put = ["put", PLAN, "--root", "step", "--text", "one"];
+    assert_eq!(user.run(&put).code, 0);
+    let has = |line: &str| metrics::of(http).lines().any(|found| found == line);
+    assert!(has("thorp_locks 0.0") && has("thorp_lock_waiters 0.0"));
+    let ends = user.path("ends");
+    let script = format!("while [ ! -e {} ]; do sleep 0.1; done", ends.display());
+    let lock = ["lock", PLAN, "--timeout", "60", "--", "sh", "-c", &script];
+    let mut first = user.command(&lock).spawn().unwrap();
+    eventually("one holds the lock", || has("thorp_locks 1.0"));
+    let mut second = user.command(&lock).spawn().unwrap();
+    eventually("one waits", || has("thorp_lock_waiters 1.0"));
+    let said = user.run(&["status", http]);
+    let words = "privileges: 1 lock, 1 session waits for one";
+    assert!(said.out.contains(words), "{}", said.out);
+    let said = user.run(&["status", http, "--json"]);
+    let document: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(Schema::named("status").check(&document), Ok(()));
+    assert_eq!(document["privileges"]["locks"], 1);
+    std::fs::write(&ends, "").unwrap();
+    assert!(first.wait().unwrap().success() && second.wait().unwrap().success());
+    eventually("nobody holds it", || has("thorp_locks 0.0"));
 }
 
 #[test]

@@ -178,7 +178,7 @@ pub use outcome::{Committed, Outcome};
 pub use reach::OutOfReach;
 pub use segment::{Change, Changed, Lost, Segment, SegmentEntry, Watch};
 pub use stats::{Stats, Waits};
-pub use status::{HomeStatus, SiteStatus};
+pub use status::{HomeStatus, LogStatus, SiteStatus};
 pub use thorp_model::{
     AccessMode, Carrier, Closed, CommitId, Consistency, Contradiction, DamagedRights, Doubt,
     DoubtHome, Failures, Generation, HomeId, HomeNames, HowOpened, Incarnation, KnownHistory,

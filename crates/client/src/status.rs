@@ -3,6 +3,7 @@
 use crate::OutOfReach;
 use std::time::{Duration, SystemTime};
 use thorp_model::{HomeId, Position};
+use thorp_protocol::InLog;
 
 /// A home as this member sees it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -43,4 +44,31 @@ pub struct SiteStatus {
     /// The sites and homes of this member that are out of reach, and why. While it carries the redirector, these are
     /// also the homes of the redirector.
     pub out_of_reach: Vec<OutOfReach>,
+}
+
+/// What is in the log of a member ([`JoinConfig::log`](crate::JoinConfig::log)).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LogStatus {
+    /// Updates that are *tentative*: their homes have neither executed nor refused them, as far as the member knows.
+    pub tentative: usize,
+    /// Of those, the ones that an earlier start of the program has written.
+    pub of_earlier_starts: usize,
+    /// How old the oldest of the others is: so long it has been durable in the log.
+    pub oldest: Option<Duration>,
+    /// Updates that their homes have refused. `thorp updates` lists them when the member has ended.
+    pub rejected: usize,
+    /// Bytes of all of them.
+    pub bytes: usize,
+}
+
+impl From<InLog> for LogStatus {
+    fn from(log: InLog) -> Self {
+        LogStatus {
+            tentative: log.tentative,
+            of_earlier_starts: log.of_earlier_starts,
+            oldest: log.oldest_ms.map(Duration::from_millis),
+            rejected: log.rejected,
+            bytes: log.bytes,
+        }
+    }
 }

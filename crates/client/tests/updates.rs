@@ -6,9 +6,11 @@
 )]
 
 use std::path::Path;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 use thorp_client::{
-    Consistency, ErrorKind, JoinConfig, Member, Procedure, Reference, Segment, Session, Visit,
+    Consistency, ErrorKind, JoinConfig, LogStatus, Member, Procedure, Reference, Segment, Session,
+    Visit,
 };
 use thorp_testing::{HomeNode, Link, SiteNode, Village, eventually};
 
@@ -148,6 +150,40 @@ fn a_site_that_is_cut_off_goes_on_sharing_and_all_is_saved_once() {
         let abe = number(&reading.read(&scene.counter).unwrap());
         (abe, tentative(&anna, &of_anna, &scene.counter)) == (16, 16)
     });
+}
+
+#[test]
+fn a_member_tells_what_is_tentative_and_how_old_it_is() {
+    let scene = scene();
+    assert_eq!(scene.ben.log(), None, "it has no log");
+    let anna = scene.at_a("anna");
+    let segment = shared(&anna);
+    add(&anna, &segment, &scene.counter);
+    let is_empty = |log: &Option<LogStatus>| *log == Some(LogStatus::default());
+    eventually("its home has all", || is_empty(&anna.log()));
+    scene.to_a.fall_silent();
+    let before = Instant::now();
+    add(&anna, &segment, &scene.counter);
+    thread::sleep(Duration::from_millis(20));
+    add(&anna, &segment, &scene.counter);
+    let log = anna.log().unwrap();
+    assert_eq!((log.tentative, log.of_earlier_starts), (2, 0));
+    let oldest = log.oldest.unwrap();
+    let most = before.elapsed();
+    assert!(
+        (Duration::from_millis(19)..=most).contains(&oldest),
+        "{oldest:?} of {most:?}"
+    );
+    assert!(log.bytes > 0 && log.rejected == 0);
+    anna.close();
+    assert_eq!(anna.log(), None, "it is closed");
+
+    let anna = scene.at_a("anna");
+    let log = anna.log().unwrap();
+    assert_eq!((log.tentative, log.of_earlier_starts), (2, 2));
+    assert_eq!(log.oldest, None, "nothing of this start");
+    scene.to_a.mend();
+    eventually("its home has all again", || is_empty(&anna.log()));
 }
 
 #[test]

@@ -13,6 +13,7 @@ use thorp_client::{
     Consistency, ErrorKind, HomeId, JoinConfig, Member, Moment, Procedure, Reference, Segment,
     Session, Visit,
 };
+use thorp_protocol::Home;
 use thorp_testing::{HomeNode, Link, eventually};
 
 /// Anna at the home, and Ben far from it.
@@ -93,6 +94,25 @@ fn a_hard_read_sees_what_was_answered_and_a_soft_one_asks_nobody() {
     assert_eq!(counted.read(object).unwrap(), b"newer");
     // The old view stays what it was, although the change is here now.
     assert_eq!(near.read(object).unwrap(), b"old");
+}
+
+/// Ben reads under a lease, a round trip away. Anna has her answer when he has seen what she wrote (rule C2).
+#[test]
+fn a_home_counts_how_long_writers_wait_for_readers() {
+    let scene = scene();
+    let waited = || scene.home.handle().inspect(Home::writers_waited_ms).wait();
+    eventually("Ben has a read lease", || {
+        drop(visit(&scene.ben, "close-to-open"));
+        scene.home.size("read_leases") == 1
+    });
+    assert_eq!(waited(), Some(0));
+    write(&scene.anna, &scene.object, "new");
+    // The home counts whole milliseconds of its own clock.
+    let round_trip = 2 * FAR.as_millis() as u64 - 2;
+    let all = waited().unwrap();
+    assert!(all >= round_trip, "{all} ms of at least {round_trip}");
+    write(&scene.anna, &scene.object, "newer");
+    assert!(waited().unwrap() >= all + round_trip, "it only grows");
 }
 
 #[test]

@@ -30,6 +30,7 @@ mod history;
 mod ids;
 mod image;
 mod lack;
+mod left;
 pub mod limits;
 mod lock;
 mod machine;
@@ -78,6 +79,7 @@ pub use ids::{
 };
 pub use image::{Content, Draft, Image, ImageEdit, MalformedImage, Overflow};
 pub use lack::{Lack, SpaceBound, people_bytes};
+pub use left::{LeftNumbers, LeftRecord, WhyLeft};
 pub use lock::{Fence, Lock, LockMode};
 pub use machine::{Action, Command, Direction, Event, Outbox, StateMachine};
 pub use message::{

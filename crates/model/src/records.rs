@@ -340,6 +340,8 @@ pub struct QuarantineRecord {
 pub const HOME_KEY: &[u8] = b"home";
 /// `meta/log`: whose log a directory is. A home has none.
 pub const LOG_OWNER_KEY: &[u8] = b"log";
+/// The key of what has left a log although no step of its own said so.
+pub const LEFT_KEY: &[u8] = b"left";
 /// The key of the audit's mark.
 pub const AUDIT_KEY: &[u8] = b"audit";
 /// The key of the mark of openings.

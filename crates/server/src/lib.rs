@@ -17,6 +17,7 @@ mod http;
 mod logs;
 mod metrics;
 mod node;
+mod privileges;
 mod site;
 mod status;
 
@@ -29,6 +30,7 @@ pub use config::{
 pub use error::ServerError;
 pub use home::{HOME_VOLUME_MIN, HomeControl, HomeServer, home_in_store};
 pub use logs::init_logs;
+pub use privileges::PrivilegesStatus;
 pub use site::SiteServer;
 pub use status::{
     AgreementStatus, AtHome, ChildStatus, Health, HistoryStatus, HitCounts, HomeStatus, LackStatus,

@@ -7,6 +7,7 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, NoLabelSet}
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 
+use crate::privileges::PrivilegesStatus;
 use crate::status::{
     AgreementStatus, ChildStatus, HistoryStatus, Status, StorageStatus, TrafficLine,
 };
@@ -93,6 +94,7 @@ impl Collector for Reading {
         if let Some(history) = &status.history {
             remembered(to, history)?;
         }
+        granted(to, &status.privileges)?;
         children(to, &status.children)?;
         match &status.storage {
             Some(storage) => stored(to, storage),
@@ -206,6 +208,54 @@ fn agreed(to: &mut DescriptorEncoder<'_>, agreement: &AgreementStatus) -> fmt::R
     )
 }
 
+/// What is granted to those below, and who waits because of that (rules C1 to C5).
+fn granted(to: &mut DescriptorEncoder<'_>, privileges: &PrivilegesStatus) -> fmt::Result {
+    let of = |mode: &str, count: u64| (vec![("mode", mode.to_owned())], count as f64);
+    let leases = [
+        of("write", privileges.write_leases),
+        of("read", privileges.read_leases),
+    ];
+    gauges(
+        to,
+        "leases",
+        "Leases that nodes below hold, of a child in a segment each",
+        leases,
+    )?;
+    gauge(
+        to,
+        "pulls",
+        "Hard reads that wait for what nodes with leases to write have answered",
+        privileges.pulls as f64,
+    )?;
+    let of_homes = [
+        ("locks", "Locks that sessions hold", privileges.locks),
+        (
+            "lock_waiters",
+            "Sessions that wait for locks",
+            privileges.lock_waiters,
+        ),
+        (
+            "answers_withheld",
+            "Answers to commits that wait until readers with leases have seen them",
+            privileges.answers_withheld,
+        ),
+    ];
+    for (name, help, count) in of_homes {
+        if let Some(count) = count {
+            gauge(to, name, help, count as f64)?;
+        }
+    }
+    let Some(waited) = privileges.writers_waited_s else {
+        return Ok(());
+    };
+    counter_of_seconds(
+        to,
+        "writers_waited_seconds",
+        "Time that answers to commits have waited for readers with leases",
+        waited,
+    )
+}
+
 fn children(to: &mut DescriptorEncoder<'_>, children: &[ChildStatus]) -> fmt::Result {
     let named = |child: &ChildStatus| {
         vec![
@@ -284,9 +334,7 @@ fn stored(to: &mut DescriptorEncoder<'_>, storage: &StorageStatus) -> fmt::Resul
         "Bytes of batches made durable",
         storage.batch_bytes,
     )?;
-    let mut metric =
-        to.encode_descriptor("commit_seconds", "Time in syncs", None, MetricType::Counter)?;
-    metric.encode_counter::<NoLabelSet, _, f64>(&storage.commit_s, None)
+    counter_of_seconds(to, "commit_seconds", "Time in syncs", storage.commit_s)
 }
 
 fn gauge(to: &mut DescriptorEncoder<'_>, name: &str, help: &str, value: f64) -> fmt::Result {
@@ -311,6 +359,16 @@ fn gauges(
 fn counter(to: &mut DescriptorEncoder<'_>, name: &str, help: &str, value: u64) -> fmt::Result {
     let mut metric = to.encode_descriptor(name, help, None, MetricType::Counter)?;
     metric.encode_counter::<NoLabelSet, _, f64>(&value, None)
+}
+
+fn counter_of_seconds(
+    to: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    seconds: f64,
+) -> fmt::Result {
+    let mut metric = to.encode_descriptor(name, help, None, MetricType::Counter)?;
+    metric.encode_counter::<NoLabelSet, _, f64>(&seconds, None)
 }
 
 fn counters(

@@ -14,6 +14,7 @@ use crate::config::SiteConfigFile;
 use crate::error::ServerError;
 use crate::http::Http;
 use crate::node::{Plan, fresh_greeting, listed, one_way};
+use crate::privileges::PrivilegesStatus;
 use crate::status::{
     Acknowledged, HomeStatus, LOOK_TIME_MAX, Nameplate, Patience, Status, Watched,
 };
@@ -188,6 +189,7 @@ impl Watched for View {
         match looking.await {
             Ok(Some(found)) => {
                 status.set_sizes(&found.sizes);
+                status.privileges = PrivilegesStatus::of_site(&found.sizes);
                 status.homes = found.homes;
                 status.set_children(&self.handle.edges(), &found.acked, &self.patience);
             }

@@ -13,6 +13,8 @@ use thorp_net::Traffic;
 use thorp_net::driver::{EdgeStatus, Handle, ParentState, ParentStatus, now};
 use thorp_protocol::Doubts;
 
+use crate::privileges::PrivilegesStatus;
+
 /// How a node is.
 #[derive(Clone, Debug, Serialize)]
 pub struct Status {
@@ -55,6 +57,8 @@ pub struct Status {
     pub history: Option<HistoryStatus>,
     /// What a home shares with others (rule 10).
     pub agreement: Option<AgreementStatus>,
+    /// What was granted to those below, and who waits because of that (rules C1 to C5).
+    pub privileges: PrivilegesStatus,
 }
 
 /// Transactions over several homes, at one of them (rule 10).
@@ -368,6 +372,7 @@ impl Nameplate {
             storage: None,
             history: None,
             agreement: None,
+            privileges: PrivilegesStatus::default(),
         }
     }
 }

@@ -167,6 +167,13 @@ async fn metrics_are_what_prometheus_reads() {
         "thorp_child_lag{child=\"anna\",kind=\"member\",edge=\"1\"}",
         "thorp_bytes_total{edges=\"down\",way=\"sent\"}",
         "thorp_position{home=\"alps\"} 1.0",
+        "thorp_leases{mode=\"write\"} 0.0",
+        "thorp_leases{mode=\"read\"} 0.0",
+        "thorp_pulls 0.0",
+        "thorp_locks 0.0",
+        "thorp_lock_waiters 0.0",
+        "thorp_answers_withheld 0.0",
+        "# TYPE thorp_writers_waited_seconds counter",
     ] {
         assert!(text.contains(line), "{line} is missing in:\n{text}");
     }

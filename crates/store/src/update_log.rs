@@ -4,11 +4,13 @@ use crate::error::OpenError;
 use crate::options::Options;
 use crate::store::Store;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use thorp_model::records::{self, HomeRecord, UpdateRecord};
 use thorp_model::{
-    Batch, Engine, Lack, Mark, Op, Purpose, Reader, Scan, StorageError, Table, Update,
+    Batch, Engine, HomeId, Lack, LeftRecord, LogId, Mark, MemberId, Op, Purpose, Reader, Scan,
+    SegmentId, StorageError, Table, Update, UpdateId,
 };
 
 /// The version of the records of a log.
@@ -43,6 +45,8 @@ pub enum LogError {
         /// What it is.
         what: String,
     },
+    /// There is no room for what is to be written. Nothing of it was.
+    Full(Lack),
     /// It cannot be read or written.
     Storage(StorageError),
 }
@@ -58,6 +62,7 @@ impl fmt::Display for LogError {
                     dir.display()
                 )
             }
+            LogError::Full(lack) => write!(f, "the log has no room: {lack}"),
             LogError::Storage(error) => write!(f, "the log cannot be used: {error}"),
         }
     }
@@ -169,21 +174,87 @@ impl UpdateLog {
         }
     }
 
+    /// What has left it although no step of its own said so.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Storage`]: the record is damaged, or the disk fails.
+    pub fn left(&self) -> Result<LeftRecord, LogError> {
+        let found = self.store.get(Table::Meta, records::LEFT_KEY)?;
+        let decode = |value: Vec<u8>| records::decode(Table::Meta, records::LEFT_KEY, &value);
+        Ok(found.map(decode).transpose()?.unwrap_or_default())
+    }
+
+    /// Forgets what has left it.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Storage`]: the disk fails.
+    pub fn forget_left(&self) -> Result<(), LogError> {
+        let batch = Batch {
+            mark: Mark(0),
+            purpose: Purpose::Removal,
+            ops: vec![records::delete(Table::Meta, records::LEFT_KEY.to_vec())],
+        };
+        Ok(self.store.commit(&[batch])?)
+    }
+
     /// Takes updates out that a home has refused, and that nobody sends again.
     ///
     /// # Errors
     ///
     /// [`LogError::Storage`]: the disk fails.
     pub fn drop_updates(&self, updates: &[Update]) -> Result<(), LogError> {
-        let delete = |update: &Update| {
-            records::delete(Table::Meta, records::update_key(update.home, update.id))
-        };
         let batch = Batch {
             mark: Mark(0),
             purpose: Purpose::Removal,
             ops: updates.iter().map(delete).collect(),
         };
         Ok(self.store.commit(&[batch])?)
+    }
+
+    /// Puts updates in again that a home has refused. They are new updates of a log that nobody has used before, with numbers from 1
+    /// in each segment, because a home takes each number once (rule C7). The refused ones leave in the same batch: none is there
+    /// twice, and none is lost. Returns the new ones in the same order.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Full`], [`LogError::Storage`]: nothing has changed.
+    pub fn retry(&self, refused: &[Update]) -> Result<Vec<Update>, LogError> {
+        let random = random_bits()?;
+        let mut last: BTreeMap<(HomeId, LogId, SegmentId), u64> = BTreeMap::new();
+        let mut renewed = |update: &Update| {
+            let log = LogId(MemberId::new(update.id.log.name(), random));
+            let segment = update.id.segment;
+            let number = last.entry((update.home, log, segment)).or_default();
+            *number += 1;
+            let number = *number;
+            let id = UpdateId {
+                log,
+                segment,
+                number,
+            };
+            Update {
+                id,
+                ..update.clone()
+            }
+        };
+        let renewed: Vec<Update> = refused.iter().map(&mut renewed).collect();
+        let put = renewed.iter().map(|update| {
+            let key = records::update_key(update.home, update.id);
+            let update = update.clone();
+            let rejected = None;
+            records::put(Table::Meta, key, &UpdateRecord { update, rejected })
+        });
+        let batch = Batch {
+            mark: Mark(0),
+            purpose: Purpose::NewData,
+            ops: put.chain(refused.iter().map(delete)).collect(),
+        };
+        let asked = self.store.ask_space(batch.bytes() as u64);
+        asked.map_err(LogError::Full)?;
+        self.store.commit(&[batch])?;
+        Ok(renewed)
     }
 
     /// Makes batches durable, with one sync for all of them.
@@ -210,6 +281,20 @@ impl UpdateLog {
     }
 }
 
+fn delete(update: &Update) -> Op {
+    records::delete(Table::Meta, records::update_key(update.home, update.id))
+}
+
+/// Half of the id of a log that nobody has used before (rule R1).
+fn random_bits() -> Result<u64, StorageError> {
+    let mut random = [0; 8];
+    let filled = getrandom::fill(&mut random);
+    filled.map_err(|error| StorageError::Broken {
+        detail: error.to_string(),
+    })?;
+    Ok(u64::from_be_bytes(random))
+}
+
 fn begin(store: &Store, name: &str) -> Result<(), LogError> {
     let owner = OwnerRecord {
         format: LOG_FORMAT,
@@ -227,7 +312,7 @@ fn begin(store: &Store, name: &str) -> Result<(), LogError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thorp_model::{HomeId, LogId, MemberId, SegmentId, UpdateId};
+    use thorp_model::{Refusal, WhyLeft};
 
     fn put(number: u64) -> Op {
         let update = Update {
@@ -278,6 +363,61 @@ mod tests {
         };
         log.commit(&[batch(1, Op::Delete { table, key })]).unwrap();
         assert_eq!(numbers(&log), [1, 300]);
+    }
+
+    #[test]
+    fn a_refused_update_that_is_put_in_again_never_has_a_used_number() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = UpdateLog::open(dir.path(), "anna").unwrap();
+        let refuse = |number| {
+            let mut record: UpdateRecord = match put(number) {
+                Op::Put { table, key, value } => records::decode(table, &key, &value).unwrap(),
+                Op::Delete { .. } => unreachable!(),
+            };
+            record.rejected = Some(Refusal::Unknown);
+            let key = records::update_key(record.update.home, record.update.id);
+            records::put(Table::Meta, key, &record)
+        };
+        for (mark, op) in [(1, refuse(3)), (2, refuse(4)), (3, put(5))] {
+            log.commit(&[batch(mark, op)]).unwrap();
+        }
+        let before = log.updates().unwrap();
+        let refused: Vec<Update> = before[..2].iter().map(|of| of.update.clone()).collect();
+        let again = log.retry(&refused).unwrap();
+        drop(log);
+        let log = UpdateLog::open(dir.path(), "anna").unwrap();
+        let after = log.updates().unwrap();
+        assert_eq!(after.len(), 3, "the refused ones have left");
+        assert!(after.iter().all(|of| of.rejected.is_none()));
+        assert!(after.contains(&before[2]), "the other one stays as it is");
+        let old = before[0].update.id.log;
+        let ids = || again.iter().map(|update| update.id);
+        assert!(ids().all(|id| id.log != old && id.log.name() == old.name()));
+        assert!(ids().map(|id| id.number).eq([1, 2]), "a new log has no gap");
+        let second = log.retry(&again).unwrap();
+        assert!(second[0].id.log != again[0].id.log, "each time another log");
+    }
+
+    #[test]
+    fn what_has_left_a_log_is_kept_until_somebody_forgets_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = UpdateLog::open(dir.path(), "anna").unwrap();
+        assert_eq!(log.left().unwrap(), LeftRecord::default());
+        let mut left = LeftRecord::default();
+        let id = UpdateId {
+            log: LogId(MemberId(7)),
+            segment: SegmentId(2),
+            number: 3,
+        };
+        assert!(left.add(HomeId(1), id, WhyLeft::Void));
+        let op = records::put(Table::Meta, records::LEFT_KEY.to_vec(), &left);
+        log.commit(&[batch(1, op), batch(2, put(4))]).unwrap();
+        drop(log);
+        let log = UpdateLog::open(dir.path(), "anna").unwrap();
+        assert_eq!(log.left().unwrap(), left);
+        log.forget_left().unwrap();
+        assert_eq!(log.left().unwrap(), LeftRecord::default());
+        assert_eq!(numbers(&log), [4], "the updates stay");
     }
 
     #[test]

@@ -1,19 +1,17 @@
 //! `thorp get`: an object's bytes.
 
+use super::reading::{self, Reading};
 use super::source::{Source, no_root};
 use super::{consistency, say_json};
 use crate::connect::Via;
-use crate::failure::{Code, Failure};
+use crate::failure::Failure;
 use crate::names;
 use crate::range::ByteRange;
 use crate::stream::{LARGE_BYTES, Output};
-use crate::text;
 use clap::Args;
 use std::io::{self, Write};
 use std::ops::Range;
-use thorp_client::{
-    ATTEMPTS_MAX, Consistency, Error, Member, Reference, Session, SessionKind, Transaction, Visit,
-};
+use thorp_client::{ATTEMPTS_MAX, Consistency, Error, Member, Reference, Session, Transaction};
 
 /// What `thorp get` is told.
 #[derive(Args, Debug)]
@@ -43,15 +41,13 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let root = options.root.as_deref();
     Source::check(&options.url, root)?;
-    check_consistency(options.consistency)?;
+    let reading = Reading::of(options.consistency)?;
     let member = options.via.join()?;
     let source = Source::find(&member, &options.url, root)?;
     let reference = member.transact(|tx| source.reference(tx))?;
     let reference = reference.ok_or_else(|| no_root(&options.url, root.unwrap_or_default()))?;
-    if let Some(consistency) = options.consistency
-        && consistency.kind() == SessionKind::Visit
-    {
-        return visit(&member, &reference, (consistency, options.json));
+    if let Some(read) = visit(&member, &reference, reading)? {
+        return tell(&member, &reference, read, options.json);
     }
     let size = member.transact(|tx| tx.size(&reference))?;
     if let Some(range) = options.range {
@@ -60,8 +56,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if options.json {
         check_document(size)?;
     }
-    let is_strict = options.consistency == Some(Consistency::STRICT);
-    let session = options.via.session_for(size, &member).strict(is_strict);
+    let session = reading.session(options.via.session_for(size, &member));
     if size > LARGE_BYTES && !options.json {
         let read = |tx: &mut Transaction, out: &mut Output| tx.read_into(&reference, out).map(drop);
         return pass(&member, session, size, read);
@@ -73,35 +68,34 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
 }
 
-/// What this build does not do is found before it joins.
-fn check_consistency(consistency: Option<Consistency>) -> Result<(), Failure> {
-    let visits = consistency.filter(|value| value.kind() == SessionKind::Visit);
-    let checked = visits.map_or(Ok(()), |value| Visit::check(&value.for_reading()));
-    checked.map_err(|error| {
-        let todo = "leave --consistency out, or take another: `thorp consistency` lists them";
-        Failure::new(error.to_string(), todo).with(Code::Usage)
-    })
-}
-
-/// Reads as a session does that has chosen its consistency.
+/// Reads as a session does that has chosen its consistency, if it is to: the bytes, and the homes that did not answer.
 fn visit(
     member: &Member,
     reference: &Reference,
-    (consistency, json): (Consistency, bool),
-) -> Result<(), Failure> {
+    reading: Reading,
+) -> Result<Option<(Vec<u8>, Vec<String>)>, Failure> {
+    if !reading.is_visit() {
+        return Ok(None);
+    }
     let name = member.format(reference)?;
     let segment = name.split('#').next().unwrap_or(&name);
-    let segment = member.open(segment)?;
-    let mut visit = Visit::open(member, consistency.for_reading(), &[&segment])?;
+    let Some(mut visit) = reading.open(member, &member.open(segment)?)? else {
+        return Ok(None);
+    };
     let value = visit.read(reference)?;
-    let left_out = visit.left_out();
-    if !left_out.is_empty() {
-        let who = left_out.join(" and ");
-        let _ = text::note(&format!("{who} did not answer: this may be older"));
-    }
+    Ok(Some((value, reading::left_out(&visit))))
+}
+
+fn tell(
+    member: &Member,
+    reference: &Reference,
+    (value, left_out): (Vec<u8>, Vec<String>),
+    json: bool,
+) -> Result<(), Failure> {
     match json {
         true => {
             check_document(value.len() as u64)?;
+            let name = member.format(reference)?;
             say_json(&as_json(&name, &value, None, &left_out))
         }
         false => write_all(&value),

@@ -34,6 +34,7 @@ mod node_status;
 #[cfg(feature = "planner")]
 pub(crate) mod plan;
 pub(crate) mod put;
+mod reading;
 pub(crate) mod rights;
 pub(crate) mod rm;
 pub(crate) mod root;

@@ -78,6 +78,8 @@ pub(crate) struct Status {
     pub(crate) storage: Option<Storage>,
     #[serde(default)]
     pub(crate) agreement: Option<Agreement>,
+    #[serde(default)]
+    pub(crate) privileges: Privileges,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -183,6 +185,19 @@ pub(crate) struct Agreement {
     pub(crate) ended_otherwise: u64,
 }
 
+/// What a node has granted to those below, and who waits because of that.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Privileges {
+    pub(crate) write_leases: u64,
+    pub(crate) read_leases: u64,
+    pub(crate) pulls: u64,
+    pub(crate) locks: Option<u64>,
+    pub(crate) lock_waiters: Option<u64>,
+    pub(crate) answers_withheld: Option<u64>,
+    pub(crate) writers_waited_s: Option<f64>,
+}
+
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct WaitsFor {
@@ -268,6 +283,35 @@ impl Traffic {
     }
 }
 
+impl Privileges {
+    /// Nothing, at a node that has granted nothing and for which nobody has waited.
+    pub(crate) fn line(&self) -> Option<String> {
+        let mut parts = Vec::new();
+        let mut say = |count: u64, one: &str, several: &str| match count {
+            0 => {}
+            1 => parts.push(format!("1 {one}")),
+            count => parts.push(format!("{count} {several}")),
+        };
+        say(self.write_leases, "lease to write", "leases to write");
+        say(self.read_leases, "lease to read", "leases to read");
+        say(self.pulls, "hard read waits", "hard reads wait");
+        say(self.locks.unwrap_or(0), "lock", "locks");
+        let waiters = self.lock_waiters.unwrap_or(0);
+        say(waiters, "session waits for one", "sessions wait for one");
+        let withheld = self.answers_withheld.unwrap_or(0);
+        say(
+            withheld,
+            "answer waits for readers",
+            "answers wait for readers",
+        );
+        if let Some(seconds) = self.writers_waited_s.filter(|seconds| *seconds > 0.0) {
+            parts.push(format!("writers have waited {seconds:.1} s for readers"));
+        }
+        let is_some = !parts.is_empty();
+        is_some.then(|| format!("privileges: {}", parts.join(", ")))
+    }
+}
+
 impl Storage {
     pub(crate) fn line(&self) -> String {
         let limit = match self.limit_bytes {
@@ -316,6 +360,19 @@ mod tests {
         }
         let status = Status::of("{\"role\": \"site\", \"later\": 1}").unwrap();
         assert_eq!(status.headline(), "site : NOT WELL, up 0 s, version ");
+    }
+
+    #[test]
+    fn privileges_are_told_where_there_are_some() {
+        let mut privileges = Privileges::default();
+        assert_eq!(privileges.line(), None);
+        privileges.write_leases = 2;
+        privileges.locks = Some(1);
+        privileges.lock_waiters = Some(1);
+        privileges.answers_withheld = Some(0);
+        privileges.writers_waited_s = Some(1.25);
+        let line = "privileges: 2 leases to write, 1 lock, 1 session waits for one, writers have waited 1.2 s for readers";
+        assert_eq!(privileges.line().as_deref(), Some(line));
     }
 
     #[test]

@@ -179,6 +179,9 @@ fn show(status: &Status) -> Result<(), Failure> {
     if let Some(line) = status.agreement.as_ref().and_then(agreement_line) {
         say(&format!("  {line}"))?;
     }
+    if let Some(line) = status.privileges.line() {
+        say(&format!("  {line}"))?;
+    }
     say(&format!("  {}", pages_line(&status.role, &status.pages)))?;
     say(&format!(
         "  traffic: {} up, {} down",

@@ -1,13 +1,17 @@
 //! `thorp watch`: changes as they come.
 
-use super::say;
+use super::reading::{self, Reading};
+use super::{consistency, say};
 use crate::connect::Via;
-use crate::failure::Failure;
+use crate::failure::{Code, Failure};
 use crate::names;
 use clap::Args;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-use thorp_client::{Change, ErrorKind, Generation, Lost, Member, ObjectId, Reference, Segment};
+use thorp_client::{
+    Change, Consistency, ErrorKind, Generation, Lost, Member, ObjectId, Reference, Segment,
+    Transaction,
+};
 
 /// What `thorp watch` is told.
 #[derive(Args, Debug)]
@@ -22,6 +26,10 @@ pub(crate) struct Options {
     /// End after so many seconds
     #[arg(long, value_name = "SECONDS")]
     seconds: Option<u64>,
+    /// How fresh the look at each change is: a preset or options without a lock, as `thorp consistency` lists them. It only
+    /// reads, so mode=wr counts as mode=rd [default: serializable]
+    #[arg(long, value_name = "VALUE", value_parser = consistency::parse)]
+    consistency: Option<Consistency>,
     /// Print a line of JSON for each change
     #[arg(long)]
     json: bool,
@@ -31,10 +39,18 @@ pub(crate) struct Options {
 
 /// Watches; changes are sent by the home. A page with a change is read, to say what happened.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let reading = Reading::of(options.consistency)?.without_locks()?;
     let member = options.via.join_for_long()?;
     let segment = member.open(&options.segment)?;
     let mut watch = segment.watch()?;
-    let mut seen = Seen::of(&member, &segment)?;
+    let mut look = Look {
+        member: &member,
+        segment: &segment,
+        reading,
+        left_out: Vec::new(),
+    };
+    look.again()?;
+    let mut seen = Seen::of(&look)?;
     // Who starts something when this is there has missed nothing. To a person it goes to standard error.
     match options.json {
         true => say(&serde_json::json!({"watching": segment.name()}).to_string())?,
@@ -60,15 +76,46 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
             }
             say(&lost_in(options, lost))?;
         }
+        look.again()?;
         for change in &changed.changes {
             if left == 0 {
                 break;
             }
-            say(&seen.tell(&member, &segment, change)?.shown(options.json))?;
+            say(&seen.tell(&look, change)?.shown(options.json))?;
             left -= 1;
         }
     }
     Ok(())
+}
+
+/// How the command looks at what has changed.
+struct Look<'a> {
+    member: &'a Member,
+    segment: &'a Segment,
+    reading: Reading,
+    /// Homes that did not answer the last time.
+    left_out: Vec<String>,
+}
+
+impl Look<'_> {
+    /// With a consistency, a visit asks for what its bounds want to have here. Transactions look at that.
+    fn again(&mut self) -> Result<(), Failure> {
+        let visit = match self.reading.open(self.member, self.segment) {
+            // It was removed meanwhile: that is told as what it is.
+            Err(failure) if failure.code() == Code::NotThere => None,
+            visit => visit?,
+        };
+        self.left_out = visit.as_ref().map_or_else(Vec::new, reading::left_out);
+        Ok(())
+    }
+
+    fn transact<T>(
+        &self,
+        work: impl FnMut(&mut Transaction) -> thorp_client::Result<T>,
+    ) -> thorp_client::Result<T> {
+        let session = self.reading.session(self.member.session());
+        self.member.transact_with(session, work)
+    }
 }
 
 /// The objects that the command knows of: by these it tells what happened to one.
@@ -79,14 +126,14 @@ struct Seen {
 }
 
 impl Seen {
-    fn of(member: &Member, segment: &Segment) -> Result<Self, Failure> {
+    fn of(look: &Look<'_>) -> Result<Self, Failure> {
         let mut seen = Seen {
             generations: BTreeMap::new(),
             is_all: true,
         };
-        member.transact(|tx| {
+        look.transact(|tx| {
             seen.generations.clear();
-            tx.scan_references(segment, |reference| {
+            tx.scan_references(look.segment, |reference| {
                 seen.note(&reference);
                 Ok(())
             })
@@ -106,12 +153,8 @@ impl Seen {
     }
 
     /// What a change was. It is told as of now: the object may have been changed again.
-    fn tell(
-        &mut self,
-        member: &Member,
-        segment: &Segment,
-        change: &Change,
-    ) -> Result<Told, Failure> {
+    fn tell(&mut self, look: &Look<'_>, change: &Change) -> Result<Told, Failure> {
+        let (member, segment) = (look.member, look.segment);
         let mut told = Told {
             position: change.position.0,
             what: "changed",
@@ -119,12 +162,13 @@ impl Seen {
             slot: change.object.slot.0,
             object: None,
             segment: segment.name(),
+            left_out: look.left_out.clone(),
         };
         if let Some(what) = of_segment(change) {
             told.what = what;
             return Ok(told);
         }
-        let now = match member.transact(|tx| tx.object_at(segment, change.object)) {
+        let now = match look.transact(|tx| tx.object_at(segment, change.object)) {
             // The segment was removed since.
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             now => now?,
@@ -166,6 +210,7 @@ struct Told {
     /// As `thorp get` takes it. None: it is the segment's own, or was gone before it was seen.
     object: Option<String>,
     segment: String,
+    left_out: Vec<String>,
 }
 
 impl Told {
@@ -177,6 +222,7 @@ impl Told {
             slot,
             object,
             segment,
+            left_out,
         } = self;
         match (json, object) {
             (true, _) => serde_json::json!({
@@ -185,6 +231,7 @@ impl Told {
                 "object": object,
                 "page": page,
                 "slot": slot,
+                "left_out": left_out,
             })
             .to_string(),
             (false, Some(object)) => format!("{position}  {what}  {object}"),
@@ -244,10 +291,13 @@ Prints a line for each object of a segment that is created, changed or deleted f
 position, what happened, and the object as `thorp get` takes it; also when the segment gets pages, or its roots or \
 rights change. What happened is told as of the time of printing. Ends when interrupted, or when the segment is \
 removed. In a segment of more than a million objects, a new one is told as changed.
+With --consistency a visit asks before each look for what its bounds want to have here. What is told is always
+what the home has executed: an update that is still in a log is no change yet.
 
 Examples:
   thorp watch thorp://dev/notes
-  thorp watch thorp://dev/notes --json --count 10";
+  thorp watch thorp://dev/notes --json --count 10
+  thorp watch thorp://dev/notes --consistency close-to-open";
 
 #[cfg(test)]
 mod tests {
@@ -262,6 +312,7 @@ mod tests {
             slot: 2,
             object: object.map(str::to_owned),
             segment: "thorp://alps/shop".to_owned(),
+            left_out: Vec::new(),
         };
         let object = "thorp://alps/shop#4.2.1";
         assert_eq!(

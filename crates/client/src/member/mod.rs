@@ -11,7 +11,7 @@ pub use audit::{AuditEntry, AuditEvent};
 pub use lost_parts::{AskedHome, LostPart, LostParts};
 
 use crate::runtime::{KnownHome, LateOutcome, MemberRuntime, Shared, block_on};
-use crate::status::{HomeStatus, SiteStatus};
+use crate::status::{HomeStatus, LogStatus, SiteStatus};
 use crate::trace::Recorder;
 use crate::{
     CommitId, Committed, Error, ErrorKind, JoinConfig, JoinError, Outcome, Reference, Result,
@@ -288,6 +288,19 @@ impl Member {
     /// Where this member has joined, and what it carries for its neighbours ([`SiteOfMembers`](crate::SiteOfMembers)).
     pub fn site(&self) -> SiteStatus {
         self.runtime.site()
+    }
+
+    /// What is in the log of this member, and how old the oldest update is that its home has not executed. None: it has no log,
+    /// or was closed.
+    pub fn log(&self) -> Option<LogStatus> {
+        block_on(self.log_async())
+    }
+
+    /// As [`Member::log`].
+    pub async fn log_async(&self) -> Option<LogStatus> {
+        let handle = self.shared().requests.sender.handle()?;
+        let looking = handle.inspect(|member| member.in_log(now().mono));
+        looking.await.flatten().map(LogStatus::from)
     }
 
     /// The homes that this member knows.

@@ -49,6 +49,8 @@ impl MemberRuntime {
         let log = log.map_err(JoinError::Log)?;
         let updates = log.as_ref().map(UpdateLog::updates).transpose();
         let updates = updates.map_err(JoinError::Log)?;
+        let left = log.as_ref().map(UpdateLog::left).transpose();
+        let left = left.map_err(JoinError::Log)?.unwrap_or_default();
         let mut driver_config = DriverConfig::new(identity, hello);
         driver_config.parents = parents(config, embedded_site.as_ref())?;
         driver_config.net_limits = edges.limits;
@@ -65,6 +67,7 @@ impl MemberRuntime {
         member.signer = signer;
         member.images_beside = true;
         member.log = updates;
+        member.left = left;
         let member = Member::new(member);
         let (of_member, patience) = (Arc::clone(&shared), config.leave_timeout);
         let sender = &shared.requests.sender;

@@ -333,6 +333,11 @@ impl Home {
         self.inquiry.doubts(&self.tables.votes, now)
     }
 
+    /// How long writers have waited for readers with leases since the home started, all added up, in milliseconds (rule C2).
+    pub fn writers_waited_ms(&self) -> u64 {
+        self.readers.waited_ms()
+    }
+
     /// Segments that have no rights list: they are from before there were rights, and each member may write there (rule
     /// R3).
     pub fn segments_without_rights(&self) -> usize {

@@ -32,6 +32,7 @@ struct Withheld {
     update: Option<UpdateId>,
     /// The home has started again: it is not known who has to see it before then.
     quiet_until: Millis,
+    since: Millis,
     /// Who has asked for it, and what they will be told.
     asked: Vec<(EdgeId, CallId, Called)>,
 }
@@ -55,6 +56,8 @@ pub(super) struct Readers {
     /// Until then a writer goes first: readers get no more time there.
     wanted: BTreeMap<SegmentId, Millis>,
     slow: SlowHolders,
+    /// How long writers have waited for readers, all added up, in milliseconds.
+    waited_ms: u64,
     /// Something has changed since the answers were looked at.
     is_stirred: bool,
     /// When they are to be looked at next, if nothing changes.
@@ -82,6 +85,7 @@ impl Readers {
             missed: BTreeMap::new(),
             wanted: BTreeMap::new(),
             slow: SlowHolders::default(),
+            waited_ms: 0,
             is_stirred: false,
             next: None,
             now,
@@ -113,6 +117,12 @@ impl Readers {
             ("withheld", self.withheld.len()),
             ("slow_readers", self.slow.len()),
         ]
+    }
+
+    /// How long writers have waited for readers with leases, all added up, in milliseconds. What still waits counts when it has its
+    /// answer.
+    pub(super) fn waited_ms(&self) -> u64 {
+        self.waited_ms
     }
 
     /// A writer wants a lease. Whether readers hold some there: then they get no more time for half a lease (rule C1).
@@ -166,6 +176,7 @@ impl Readers {
             commit,
             update,
             quiet_until,
+            since: self.now,
             asked: Vec::new(),
         };
         self.withheld.insert(position, kept);
@@ -179,6 +190,7 @@ impl Readers {
     fn release(&mut self, position: Position) -> Option<Withheld> {
         let kept = self.withheld.remove(&position)?;
         self.by_commit.remove(&kept.commit);
+        self.waited_ms += self.now.since(kept.since);
         if let Some(update) = kept.update {
             self.updates.remove(&update);
         }

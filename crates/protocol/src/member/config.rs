@@ -8,7 +8,7 @@ use thorp_model::limits::{
     KEPT_CHANGES_MAX, PENDING_WRITES_COMMIT_BYTES_MAX, REPORT_PAGES_MAX, SEND_WINDOW_BYTES_MAX,
 };
 use thorp_model::records::UpdateRecord;
-use thorp_model::{MemberId, NoSigner, Signer};
+use thorp_model::{LeftRecord, MemberId, NoSigner, Signer};
 
 /// What a member gets when it starts.
 #[derive(Clone, Debug)]
@@ -32,6 +32,8 @@ pub struct MemberConfig {
     pub alive: Option<AliveLimits>,
     /// What is in its log, if it has one (rule C6).
     pub log: Option<Vec<UpdateRecord>>,
+    /// What has left its log although no step of its own said so, for people (rule C7).
+    pub left: LeftRecord,
     /// Signs with the key of the certificate of the member (rule R2).
     pub signer: Arc<dyn Signer>,
 }
@@ -49,6 +51,7 @@ impl MemberConfig {
             report_pages_max: REPORT_PAGES_MAX,
             alive: Some(AliveLimits::default()),
             log: None,
+            left: LeftRecord::default(),
             signer: Arc::new(NoSigner),
         }
     }

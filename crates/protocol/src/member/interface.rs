@@ -137,6 +137,21 @@ pub struct UpdateInfo {
     pub rejected: Option<Refusal>,
 }
 
+/// What is in the log of a member.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct InLog {
+    /// Updates that their homes have neither executed nor refused, as far as the member knows.
+    pub tentative: usize,
+    /// Of those, the ones that an earlier start of the member has written.
+    pub of_earlier_starts: usize,
+    /// How long the oldest of the others has been durable here, in milliseconds.
+    pub oldest_ms: Option<u64>,
+    /// Updates that their homes have refused.
+    pub rejected: usize,
+    /// Bytes of all of them.
+    pub bytes: usize,
+}
+
 /// Why an update was not taken. It does not exist then.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NotKept {

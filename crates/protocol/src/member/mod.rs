@@ -50,7 +50,9 @@ mod uplink;
 mod withheld;
 
 pub use config::MemberConfig;
-pub use interface::{MemberAction, MemberCommand, NotKept, Request, Response, Source, UpdateInfo};
+pub use interface::{
+    InLog, MemberAction, MemberCommand, NotKept, Request, Response, Source, UpdateInfo,
+};
 
 use crate::edge::liveness::Neighbours;
 use crate::edge::pending_writes::PendingWrites;
@@ -182,7 +184,7 @@ impl Member {
             pending_writes: PendingWrites::new(config.kept_bytes_max),
             parents: BTreeMap::new(),
             neighbours: Neighbours::new(config.alive),
-            updates: Updates::new(LogId(config.id), config.log.clone()),
+            updates: Updates::new(LogId(config.id), config.log.clone(), config.left.clone()),
             hard_reads: HardReads::default(),
             locks: Locks::default(),
             next_ack: Millis(0),
@@ -239,6 +241,11 @@ impl Member {
     /// Whether the member believes in a lease to read: hard reads there need no message (rule C2).
     pub fn holds_read_lease(&self, home: HomeId, segment: SegmentId, now: Millis) -> bool {
         self.hard_reads.holds(home, segment, now)
+    }
+
+    /// What is in the log; none: there is no log.
+    pub fn in_log(&self, now: Millis) -> Option<InLog> {
+        self.updates.in_log(now)
     }
 
     /// Updates in the log that their homes have not executed, or refused.

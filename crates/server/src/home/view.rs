@@ -12,6 +12,7 @@ use tracing::error;
 use super::disk::Disk;
 use super::history;
 use crate::config::Bytes;
+use crate::privileges::PrivilegesStatus;
 use crate::status::{
     Acknowledged, AgreementStatus, HistoryStatus, HomeStatus, LOOK_TIME_MAX, LackStatus, Nameplate,
     Opened, Patience, Status, StorageStatus, TableLine, Watched,
@@ -127,6 +128,7 @@ struct Found {
     acked: Acknowledged,
     sizes: Vec<(&'static str, usize)>,
     doubts: Doubts,
+    writers_waited_ms: u64,
     drift: Option<ClockDrift>,
 }
 
@@ -155,6 +157,7 @@ impl View {
                 .collect(),
             sizes: core.sizes(),
             doubts: core.doubts(now().mono),
+            writers_waited_ms: core.writers_waited_ms(),
             drift: core.clock_drift(now()),
         }
     }
@@ -228,6 +231,8 @@ impl Watched for Arc<View> {
         match tokio::time::timeout(LOOK_TIME_MAX, looking).await {
             Ok(Some(found)) => {
                 status.set_sizes(&found.sizes);
+                status.privileges =
+                    PrivilegesStatus::of_home(&found.sizes, found.writers_waited_ms);
                 let agreement = AgreementStatus::of(&found.doubts, &self.handle);
                 // A closed home has nobody to ask: that is not what is wrong.
                 let trouble = agreement.trouble().into_iter();

@@ -2,7 +2,9 @@
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use thorp_model::{CommitId, LogHead, LogId, LogState, Refusal, SegmentId, Update, UpdateId};
+use thorp_model::{
+    CommitId, LogHead, LogId, LogState, Millis, Refusal, SegmentId, Update, UpdateId,
+};
 
 /// An update that the log keeps.
 #[derive(Debug)]
@@ -12,6 +14,8 @@ pub(super) struct Own {
     sent: Option<CommitId>,
     /// Whether the member shows it.
     pub(super) is_shown: bool,
+    /// When the program wrote it. None: an earlier start of the member has.
+    pub(super) since: Option<Millis>,
     /// Its home has refused it. It is neither shown nor sent.
     rejected: Option<Refusal>,
 }
@@ -36,15 +40,21 @@ impl Custody {
             .saturating_add(1)
     }
 
-    /// An update is durable.
-    pub(super) fn insert(&mut self, update: Update, rejected: Option<Refusal>, is_shown: bool) {
+    /// An update is durable. One of an earlier start is not shown yet.
+    pub(super) fn insert(
+        &mut self,
+        update: Update,
+        rejected: Option<Refusal>,
+        since: Option<Millis>,
+    ) {
         let (log, number) = (update.id.log, update.id.number);
         let last = self.last.entry(log).or_default();
         *last = number.max(*last);
         let own = Own {
             update,
             sent: None,
-            is_shown,
+            is_shown: since.is_some(),
+            since,
             rejected,
         };
         self.own.insert((log, number), own);
@@ -96,9 +106,10 @@ impl Custody {
         waits.map(|own| own.update.id)
     }
 
-    /// An update goes up as this commit.
+    /// An update goes up as this commit. Of a rejected one only its number does, which is void.
     pub(super) fn sent(&mut self, id: UpdateId, commit: CommitId) {
-        if let Some(own) = self.own.get_mut(&(id.log, id.number)) {
+        let own = self.own.get_mut(&(id.log, id.number));
+        if let Some(own) = own.filter(|own| own.rejected.is_none()) {
             own.sent = Some(commit);
         }
     }
@@ -189,7 +200,7 @@ mod tests {
 
     fn custody(numbers: u64) -> Custody {
         let mut custody = Custody::default();
-        (1..=numbers).for_each(|number| custody.insert(update(number), None, true));
+        (1..=numbers).for_each(|number| custody.insert(update(number), None, Some(Millis(0))));
         custody
     }
 

@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use thorp_model::limits::{LOG_BYTES_MAX, LOG_UPDATES_MAX};
 use thorp_model::records::{self, UpdateRecord};
 use thorp_model::{
-    Batch, HomeId, LogId, Mark, Millis, Op, PageWrites, Purpose, Refusal, RequestId, SegmentId,
-    Table, Update, UpdateId,
+    Batch, HomeId, LeftRecord, LogId, Mark, Millis, Op, PageWrites, Purpose, Refusal, RequestId,
+    SegmentId, Table, Update, UpdateId, WhyLeft,
 };
 
 /// An update of the program that has no number yet.
@@ -36,11 +36,13 @@ pub(super) struct Log {
     writing: Option<(Mark, Writing)>,
     count: usize,
     bytes: usize,
+    /// What has left it although no step of its own said so, for people.
+    left: LeftRecord,
 }
 
 impl Log {
     /// A member's log, if it has one.
-    pub(super) fn new(id: LogId, is_there: bool) -> Self {
+    pub(super) fn new(id: LogId, is_there: bool, left: LeftRecord) -> Self {
         Log {
             id,
             is_there,
@@ -49,6 +51,7 @@ impl Log {
             writing: None,
             count: 0,
             bytes: 0,
+            left,
         }
     }
 
@@ -166,6 +169,22 @@ impl Log {
         self.append(Purpose::Removal, ops, outbox);
     }
 
+    /// Notes numbers that the log has no more, for people.
+    pub(super) fn note_left(
+        &mut self,
+        home: HomeId,
+        ids: impl Iterator<Item = UpdateId>,
+        why: WhyLeft,
+        outbox: &mut Outbox,
+    ) {
+        let left = &mut self.left;
+        let noted = ids.filter(|id| left.add(home, *id, why)).count();
+        if noted > 0 {
+            let op = records::put(Table::Meta, records::LEFT_KEY.to_vec(), &self.left);
+            self.append(Purpose::Housekeeping, Vec::from([op]), outbox);
+        }
+    }
+
     /// A home has refused an update: it goes to the list of rejected ones.
     pub(super) fn reject(&mut self, update: &Update, refusal: Refusal, outbox: &mut Outbox) {
         let op = put(update, Some(refusal));
@@ -212,7 +231,7 @@ mod tests {
 
     #[test]
     fn what_the_disk_refuses_leaves_no_gap() {
-        let mut log = Log::new(LogId(MemberId(1)), true);
+        let mut log = Log::new(LogId(MemberId(1)), true, LeftRecord::default());
         let mut outbox = Outbox::new();
         assert!(log.gather(gathered(1), 64));
         log.write(|_, _| 1, &mut outbox);
@@ -237,8 +256,23 @@ mod tests {
     }
 
     #[test]
+    fn what_left_is_noted_once() {
+        let mut log = Log::new(LogId(MemberId(2)), true, LeftRecord::default());
+        let mut outbox = Outbox::new();
+        let id = |number| UpdateId {
+            log: LogId(MemberId(1)),
+            segment: SegmentId(1),
+            number,
+        };
+        let why = WhyLeft::Void;
+        log.note_left(HomeId(1), [id(1), id(2)].into_iter(), why, &mut outbox);
+        log.note_left(HomeId(1), [id(2)].into_iter(), why, &mut outbox);
+        assert_eq!(marks(&outbox), [1]);
+    }
+
+    #[test]
     fn a_full_log_takes_nothing() {
-        let mut log = Log::new(LogId(MemberId(1)), true);
+        let mut log = Log::new(LogId(MemberId(1)), true, LeftRecord::default());
         assert!(log.gather(gathered(1), LOG_BYTES_MAX));
         assert!(!log.gather(gathered(2), 1));
     }

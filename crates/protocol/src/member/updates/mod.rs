@@ -22,7 +22,7 @@ use custody::Custody;
 use following::Following;
 use log::Log;
 
-use crate::member::interface::UpdateInfo;
+use crate::member::interface::{InLog, UpdateInfo};
 use crate::member::lease::Lease;
 use crate::member::{MemberAction, Outbox, Response};
 use alloc::collections::BTreeMap;
@@ -30,8 +30,8 @@ use alloc::vec::Vec;
 use thorp_model::limits::FOLLOWED_SEGMENTS_MAX;
 use thorp_model::records::UpdateRecord;
 use thorp_model::{
-    CommitId, HomeId, LogHead, LogId, Millis, RequestId, SegmentId, TentativeChange, Update,
-    UpdateId,
+    CommitId, HomeId, LeftRecord, LogHead, LogId, Millis, RequestId, SegmentId, TentativeChange,
+    Update, UpdateId,
 };
 
 /// What a member has of updates in one segment.
@@ -101,14 +101,14 @@ pub(super) struct Updates {
 }
 
 impl Updates {
-    /// What is in a member's log when it starts; none: it has no log.
-    pub(super) fn new(id: LogId, contents: Option<Vec<UpdateRecord>>) -> Self {
-        let mut log = Log::new(id, contents.is_some());
+    /// What is in a member's log when it starts, and what has left it; none: it has no log.
+    pub(super) fn new(id: LogId, contents: Option<Vec<UpdateRecord>>, left: LeftRecord) -> Self {
+        let mut log = Log::new(id, contents.is_some(), left);
         let mut of: BTreeMap<_, InSegment> = BTreeMap::new();
         for UpdateRecord { update, rejected } in contents.into_iter().flatten() {
             log.recovered(&update);
             let here = of.entry((update.home, update.id.segment)).or_default();
-            here.custody.insert(update, rejected, false);
+            here.custody.insert(update, rejected, None);
         }
         Updates {
             log,
@@ -150,6 +150,24 @@ impl Updates {
             open.chain(rejected)
         });
         list.collect()
+    }
+
+    /// What is in the log, for people. None: there is no log.
+    pub(super) fn in_log(&self, now: Millis) -> Option<InLog> {
+        let mut found = InLog {
+            bytes: self.log.bytes(),
+            ..InLog::default()
+        };
+        for here in self.of.values() {
+            found.rejected += here.custody.rejected().count();
+            for own in here.custody.open() {
+                found.tentative += 1;
+                found.of_earlier_starts += usize::from(own.since.is_none());
+                let age = own.since.map(|since| now.since(since));
+                found.oldest_ms = found.oldest_ms.max(age);
+            }
+        }
+        self.log.is_there().then_some(found)
     }
 
     /// Updates that are not saved.

@@ -16,7 +16,7 @@ use thorp_model::planted::Bug;
 use thorp_model::{
     CallError, CallRequest, CallResponse, CommitId, CommitRequest, EdgeId, HomeId, Lack, LogState,
     Mark, Millis, NodeKind, Note, PageWrites, Part, Position, Refusal, Registration, RequestId,
-    SegmentId, Stamp, TentativeChange, Up, Update, UpdateId, message, planted,
+    SegmentId, Stamp, TentativeChange, Up, Update, UpdateId, WhyLeft, message, planted,
 };
 
 /// When a home that has no room for an update is asked again.
@@ -127,11 +127,12 @@ impl Updating<'_> {
     /// Updates are durable: now everybody may know.
     pub(in crate::member) fn kept(&mut self, mark: Mark, outbox: &mut Outbox) {
         let mut homes = Vec::new();
+        let now = self.now();
         for (update, request_id, until) in self.updates.log.kept(mark) {
             outbox.note(Note::UpdateKept);
             let (home, id) = (update.home, update.id);
             let here = self.updates.of.entry((home, id.segment)).or_default();
-            here.custody.insert(update.clone(), None, true);
+            here.custody.insert(update.clone(), None, Some(now));
             self.show(
                 home,
                 TentativeChange {
@@ -310,6 +311,12 @@ impl Updating<'_> {
             }
         }
         self.updates.log.forget(&saved, outbox);
+        // Those of this start leave so whenever a stream has broken.
+        let of_this_start = self.updates.log.id();
+        let earlier = saved.iter().map(|update| update.id);
+        let earlier = earlier.filter(|id| id.log != of_this_start);
+        let log = &mut self.updates.log;
+        log.note_left(of.0, earlier, WhyLeft::Saved, outbox);
         for commit in commits {
             self.updates.sent.remove(&commit);
             self.is_over(of.0, commit);
@@ -568,18 +575,20 @@ impl Updating<'_> {
         self.updates.again.insert(home, again);
     }
 
-    /// The home wants a number that the log has not any more, because a history that is lost had saved it: the log declares it
-    /// void (rule C7).
+    /// The home wants a number that the log does not send any more, because a history that is lost had saved it or refused it: the
+    /// log declares it void (rule C7). One that is refused stays on the list of rejected ones.
     fn void(&mut self, (home, id): (HomeId, UpdateId), number: u64, outbox: &mut Outbox) {
         let here = self.updates.of.get(&(home, id.segment));
         let missing = UpdateId { number, ..id };
-        let is_here = here.is_some_and(|here| {
-            let own = here.custody.get(missing);
-            own.is_some() || number > here.custody.confirmed(id.log)
-        });
+        let is_open = here.is_some_and(|here| number > here.custody.confirmed(id.log));
+        let is_kept = here.is_some_and(|here| here.custody.get(missing).is_some());
         let edge = self.caller.homes.edge(home);
         let registration = self.caller.homes.get(home).and_then(|at| at.registration);
-        if let (false, Some(edge), Some(registration)) = (is_here, edge, registration) {
+        if let (false, Some(edge), Some(registration)) = (is_open, edge, registration) {
+            if !is_kept {
+                let log = &mut self.updates.log;
+                log.note_left(home, [missing].into_iter(), WhyLeft::Void, outbox);
+            }
             let part = Part {
                 home,
                 evidence: Position(0),
