@@ -8,7 +8,7 @@ use crate::limits::{
 use crate::mark::Mark;
 use crate::old::OldQueue;
 use crate::table::Table;
-use crate::tentative::{Overlay, Tentative};
+use crate::tentative::{self, Overlay, Tentative};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -120,6 +120,8 @@ impl Cache {
     /// Takes a publication of the member's state machine. One thread calls
     /// this; readers go on meanwhile, and see all of it or nothing.
     pub fn publish(&self, publish: &Publish) {
+        let laid = planted::is(Bug::UpdateInImage).then(|| self.laid_into_images(publish));
+        let publish = laid.as_ref().unwrap_or(publish);
         let mut writer = self.writer();
         let Writer { clock, homes } = &mut *writer;
         // Nobody reads an update twice, or misses it: it leaves the view together with what the images show of it.
@@ -146,6 +148,20 @@ impl Cache {
                 homes.insert(publish.home, Written { mark, old });
             }
         }
+    }
+
+    /// A planted bug: the images show the updates, too.
+    fn laid_into_images(&self, publish: &Publish) -> Publish {
+        let mut laid = publish.clone();
+        let updates = publish.tentative.shown.iter();
+        for writes in updates.flat_map(|update| &update.writes) {
+            let (home, page) = (publish.home, writes.page);
+            if let Some(image) = self.image(Place { home, page }) {
+                laid.images
+                    .push((page, Some(tentative::image_with(&image, writes))));
+            }
+        }
+        laid
     }
 
     /// The version of the tentative view, unless it changes just now: the caller looks again then. Whoever finds the same one

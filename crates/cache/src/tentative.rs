@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thorp_model::change::patch;
 use thorp_model::{
-    Generation, HomeId, NewValue, PageId, PageNo, Place, SegmentId, Slot, TentativeChange, Update,
-    UpdateId, WriteOp,
+    Content, Draft, Generation, HomeId, Image, ImageEdit, NewValue, PageId, PageNo, PageWrites,
+    Place, SegmentId, Slot, TentativeChange, Update, UpdateId, WriteOp,
 };
 
 /// An object as a session sees it that reads tentatively; none: there is none.
@@ -141,6 +141,20 @@ impl Shown {
     }
 }
 
+/// A planted bug: an image with what an update does to it.
+pub(crate) fn image_with(image: &Image, writes: &PageWrites) -> Image {
+    let mut edit = ImageEdit::of(image);
+    for (slot, op) in &writes.slots {
+        let (generation, content) = edit.get(*slot);
+        if let Content::Value(bytes) = content
+            && let Some((generation, bytes)) = after(Some((generation, bytes.to_vec())), op)
+        {
+            edit.set(*slot, generation, Draft::Value(bytes));
+        }
+    }
+    edit.finish(image.version(), image.stamp())
+}
+
 /// What an operation makes of an object. One that does not fit does nothing: its home will refuse the update.
 fn after(object: Object, op: &WriteOp) -> Object {
     let inline = |value: &NewValue| match value {
@@ -188,7 +202,7 @@ fn after(object: Object, op: &WriteOp) -> Object {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thorp_model::{LogId, MemberId, PageWrites, Procedure};
+    use thorp_model::{LogId, MemberId, Procedure};
 
     const HOME: HomeId = HomeId(1);
     const PAGE: PageId = PageId::new(1, 1);

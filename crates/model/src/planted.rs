@@ -375,6 +375,48 @@ bugs! {
     LockOutlivesRight,
     /// Trap C23: a member says that it shows a position while it stands where its old stream ended.
     SeenTooEarly,
+    /// Trap C1: a pull does not ask whom another pull has asked already.
+    PullJoined,
+    /// Trap C2: the age of a pull counts from its answer.
+    AgeFromAnswer,
+    /// Trap C5: what a log keeps is laid into the images that transactions read.
+    UpdateInImage,
+    /// Trap C6: all starts of a log have one id, so a start gives numbers that an earlier one has given.
+    LogIdKept,
+    /// Trap C18: an update is executed although others hold a lock there.
+    UpdatePastLock,
+    /// Trap C19: whoever stands still is shown an image that is newer.
+    NewerThanStanding,
+    /// Trap C25: a home takes no answer of a child while a pull of that child waits.
+    PullQueued,
+    /// Trap C27: a child that has started again counts as the holder of its earlier leases.
+    RestartedIsHolder,
+    /// Trap C31: a home tells a lock ahead of what was written under the lock before.
+    LockBeforeStep,
+    /// Trap C33: a commit that meets the lock of another waits.
+    LockedWaits,
+    /// Trap C35: a home forgets with a registration how far the log of that member is.
+    LogForgotten,
+    /// Trap C40: a visit lays the updates of now over its old view.
+    OverlayOfNow,
+    /// Trap C41: a home takes an update of the log of another.
+    OtherLogTaken,
+    /// Trap C43: a home that goes on in another incarnation forgets how far the logs are.
+    SavedNotKept,
+    /// Rule C5: a home that starts again does not look when the locks end that it finds.
+    FoundLockNotLooked,
+    /// Rule C2: a change that a reader may miss does not count as missed.
+    MissedNotCounted,
+    /// Rule C5: a home that ended a lock does not know so when the call comes again.
+    EndedLockForgotten,
+    /// Rule C5: a busy home is not asked again to end a lock, or to give up a staged value.
+    UnlockNotRepeated,
+    /// Rule C5: a lock gets more time, however long others want it.
+    WantNotCounted,
+    /// Rule C5: who wanted a lock wants it for ever.
+    WantNeverForgotten,
+    /// Rule C4: what a child owes to a pull ends with that pull.
+    DebtForgiven,
 }
 
 #[cfg(feature = "planted-bugs")]

@@ -4,7 +4,8 @@ use crate::lock::lock;
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::time::Duration;
-use thorp_model::{HomeId, SegmentId};
+use thorp_model::planted::Bug;
+use thorp_model::{HomeId, SegmentId, planted};
 use thorp_net::driver::uptime;
 
 /// The last pull of each segment. A pull says nothing of a segment that it does not name: its home has asked no writers there.
@@ -34,7 +35,12 @@ pub(crate) struct Pull {
 impl Pull {
     /// How old what is here may be.
     fn age(&self, now: Duration, since_sync: bool) -> Duration {
-        let from = if since_sync { self.answered } else { self.sent };
+        let is_of_answer = since_sync || planted::is(Bug::AgeFromAnswer);
+        let from = if is_of_answer {
+            self.answered
+        } else {
+            self.sent
+        };
         now.saturating_sub(from)
     }
 }
@@ -98,8 +104,32 @@ mod tests {
     const HERE: [SegmentId; 1] = [SegmentId(1)];
     const LONG: Duration = Duration::from_secs(600);
 
+    /// A planted bug is for the whole process: no two tests at a time.
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+    /// Trap C2: with a bound of half a minute, an answer that was on its way for a minute is too old.
+    #[test]
+    fn an_age_that_counts_from_the_answer_is_too_low() {
+        let _alone = lock(&ONE_AT_A_TIME);
+        let answered = uptime();
+        let slow = Pull {
+            sent: answered.saturating_sub(Duration::from_secs(60)),
+            answered,
+            stream: 0,
+        };
+        let pulls = Pulls::default();
+        pulls.note(HOME, &HERE, slow);
+        let is_fresh = || pulls.is_fresh((HOME, &HERE), Duration::from_secs(30), false);
+        assert!(!is_fresh());
+        planted::plant(Some(Bug::AgeFromAnswer));
+        let is_taken_for_fresh = is_fresh();
+        planted::plant(None);
+        assert!(is_taken_for_fresh, "the bug would be noticed");
+    }
+
     #[test]
     fn age_counts_from_sending_until_the_stream_ends() {
+        let _alone = lock(&ONE_AT_A_TIME);
         let pulls = Pulls::default();
         assert!(!pulls.is_fresh((HOME, &HERE), LONG, false));
         let now = uptime();

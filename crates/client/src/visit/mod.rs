@@ -15,9 +15,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thorp_cache::Overlay;
 use thorp_model::limits::{LOCK_SEGMENTS_MAX, PULL_SEGMENTS_MAX};
+use thorp_model::planted::Bug;
 use thorp_model::{
     AccessMode, Consistency, Failures, HomeId, LockMode, Moment, Place, SegmentId, SessionKind,
-    UpdateOrder,
+    UpdateOrder, planted,
 };
 use thorp_net::driver::uptime;
 
@@ -462,7 +463,10 @@ impl Visit {
             Err(error) if error.kind() == ErrorKind::Gone => (None, Some(error)),
             Err(error) => return Err(error),
         };
-        let seen = self.overlay.over(place, whole.object.slot, committed);
+        let cache = &self.member.shared().cache;
+        let of_now = planted::is(Bug::OverlayOfNow).then(|| cache.updates_of(&self.places()));
+        let overlay = of_now.as_ref().unwrap_or(&self.overlay);
+        let seen = overlay.over(place, whole.object.slot, committed);
         match seen.filter(|(generation, _)| *generation == whole.generation) {
             Some((_, bytes)) => Ok(bytes),
             None => Err(gone.unwrap_or_else(|| {

@@ -95,3 +95,65 @@ pub fn uptime() -> Duration {
 fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    mod asleep {
+        use super::super::{now, uptime};
+        use std::process::Command;
+        use std::time::Duration;
+        use thorp_model::Now;
+
+        /// Set in a process whose machine seems to have slept for a day.
+        const CHILD: &str = "THORP_TEST_SLEPT_FOR_A_DAY";
+
+        const DAY: Duration = Duration::from_secs(86_400);
+
+        /// Trap C28: the system counts the time that it sleeps in `/proc/uptime`, and so does the clock of leases.
+        #[test]
+        fn the_clock_of_leases_is_the_systems_uptime() {
+            let before = uptime();
+            let system = std::fs::read_to_string("/proc/uptime").expect("the uptime of Linux");
+            let after = uptime();
+            let seconds = system.split_whitespace().next().expect("a number");
+            let system = Duration::from_secs_f64(seconds.parse().expect("a number"));
+            // It shows hundredths.
+            let slack = Duration::from_millis(20);
+            assert!(before <= system + slack && system <= after + slack);
+            let (first, up) = (now(), uptime());
+            std::thread::sleep(Duration::from_millis(30));
+            let passed = now().mono.since(first.mono);
+            assert!(passed >= 30 && u128::from(passed) <= (uptime() - up).as_millis() + 1);
+            assert!(first.mono >= Now::MONO_FIRST);
+        }
+
+        /// In a namespace of its own a process finds that the machine has been up for a day more, and that the other clock has
+        /// not: as after a sleep. Where the system makes no such namespace, the test above is all.
+        #[test]
+        fn a_day_of_sleep_counts() {
+            if std::env::var_os(CHILD).is_some() {
+                return assert!(uptime() > DAY, "the sleep is not counted");
+            }
+            let day = DAY.as_secs().to_string();
+            let mut slept = Command::new("unshare");
+            slept.args(["--user", "--map-root-user", "--time", "--boottime", &day]);
+            let can = slept.arg("true").output();
+            let can = can.is_ok_and(|output| output.status.success());
+            let this = std::env::current_exe().expect("this test");
+            let mut slept = Command::new("unshare");
+            slept.args(["--user", "--map-root-user", "--time", "--boottime", &day]);
+            slept.arg(this).env(CHILD, "1");
+            slept.args([
+                "--exact",
+                "driver::time::tests::asleep::a_day_of_sleep_counts",
+            ]);
+            let output = slept.output();
+            let told = output
+                .as_ref()
+                .map(|output| String::from_utf8_lossy(&output.stdout));
+            let has_passed = told.is_ok_and(|told| told.contains("1 passed"));
+            assert_eq!(has_passed, can, "{output:?}");
+        }
+    }
+}

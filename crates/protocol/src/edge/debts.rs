@@ -4,7 +4,8 @@ use crate::edge::leases::Leases;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use thorp_model::limits::PULL_SEGMENTS_MAX;
-use thorp_model::{LogHead, MemberId, Millis, SegmentId};
+use thorp_model::planted::Bug;
+use thorp_model::{LogHead, MemberId, Millis, SegmentId, planted};
 
 /// A question that a child has not answered, or logs that it has named and not sent.
 #[derive(Debug)]
@@ -31,7 +32,7 @@ impl Debts {
         (question, named): (u64, Option<&Vec<LogHead>>),
         leases: &Leases,
     ) {
-        for segment in segments {
+        for segment in segments.iter().filter(|_| !planted::is(Bug::DebtForgiven)) {
             if leases.until(child, &[*segment], now).is_none() {
                 continue;
             }

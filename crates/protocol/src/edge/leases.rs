@@ -97,6 +97,14 @@ impl Leases {
         self.0.remove(&child);
     }
 
+    /// A planted bug: a child holds what earlier starts of its name have held.
+    pub(crate) fn take_over(&mut self, child: MemberId) {
+        let is_of_name = |start: &MemberId| start.name() == child.name() && *start != child;
+        let earlier = self.0.extract_if(.., |start, _| is_of_name(start));
+        let held: Vec<_> = earlier.flat_map(|(_, held)| held).collect();
+        self.0.entry(child).or_default().extend(held);
+    }
+
     /// Forgets those that have ended.
     pub(crate) fn sweep(&mut self, now: Millis) {
         self.0.retain(|_, held| {

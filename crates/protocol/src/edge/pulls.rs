@@ -6,7 +6,8 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use thorp_model::limits::{PULL_HEADS_MAX, PULL_HEADS_OF_MEMBER_MAX, PULLS_MAX};
 use thorp_model::message::Heads;
-use thorp_model::{LogHead, MemberId, Millis, SegmentId};
+use thorp_model::planted::Bug;
+use thorp_model::{LogHead, MemberId, Millis, SegmentId, planted};
 
 /// One pull. `O` is whoever gets its answer.
 #[derive(Debug)]
@@ -129,7 +130,16 @@ impl<O> Pulls<O> {
             asked: BTreeMap::new(),
             segments,
         };
-        let holders = leases.holders(&begun.segments, now).into_iter();
+        let mut holders = leases.holders(&begun.segments, now);
+        if planted::is(Bug::PullJoined) {
+            let is_asked = |child: &MemberId| {
+                self.open
+                    .values()
+                    .any(|pull| pull.asked.contains_key(child))
+            };
+            holders.retain(|child| !is_asked(child));
+        }
+        let holders = holders.into_iter();
         let questions = holders.map(|child| begun.ask(child, &mut self.last_question));
         let questions = questions.collect();
         self.open.insert(self.last, begun);

@@ -342,6 +342,9 @@ impl Calls<'_> {
         if let Place::Of(forgotten) = place {
             outbox.note(Note::RegistrationForgotten);
             self.tables.staging.drop_all(forgotten, ops);
+            if planted::is(Bug::LogForgotten) {
+                self.tables.saved.forget_all();
+            }
         }
         outbox.note(Note::Registered);
         Ok(registration)

@@ -264,8 +264,12 @@ impl Writing<'_> {
     /// A child says how far the logs below it are.
     pub(super) fn heads(&mut self, edge: EdgeId, heads: message::Heads) {
         let is_member = self.children.is_member(edge);
+        let pulls = &mut self.writers.pulls;
+        if planted::is(Bug::PullQueued) && pulls.count(|puller| puller.edge == edge) > 0 {
+            return;
+        }
         if let Some(child) = self.children.get(edge) {
-            self.writers.pulls.answered(child.node, is_member, heads);
+            pulls.answered(child.node, is_member, heads);
         }
     }
 
@@ -283,6 +287,9 @@ impl Writing<'_> {
 
     /// A child has come: what it was asked by an edge that is gone, it is asked again.
     pub(super) fn came(&mut self, child: MemberId, outbox: &mut Outbox) {
+        if planted::is(Bug::RestartedIsHolder) {
+            self.writers.leases.take_over(child);
+        }
         let questions = self.writers.pulls.came(child);
         self.ask(questions, outbox);
     }

@@ -6,9 +6,10 @@ use crate::member::signing::Signing;
 use crate::member::uplink::Uplink;
 use crate::member::{MemberAction, Outbox, Response};
 use thorp_model::limits::{DELEGATION_RENEWED_MS, HEARTBEAT_MS};
+use thorp_model::planted::Bug;
 use thorp_model::{
     CallError, CallId, CallRequest, CallResponse, CommitId, Fence, HomeId, Millis, RequestId,
-    SegmentId, Up, message,
+    SegmentId, Up, message, planted,
 };
 
 /// What the commits have to do about the answer to a call.
@@ -215,7 +216,8 @@ impl Caller<'_> {
         let message::CallResult { home, call, result } = answer;
         let called = self.calls.close(call)?;
         self.uplink.call_answered(call, called.bytes);
-        if matches!(result, Err(CallError::Busy)) && called.is_giving_back() {
+        let is_made_again = called.is_giving_back() && !planted::is(Bug::UnlockNotRepeated);
+        if matches!(result, Err(CallError::Busy)) && is_made_again {
             self.calls.give_back_later(called, outbox);
             return None;
         }

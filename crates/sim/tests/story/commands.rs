@@ -12,6 +12,7 @@
 //! m0 locks s            m0 locks s s2 to read within 500ms    m0 unlocks (the lock that it got last)
 //! m0/b runs under its locks    (what it writes names them)
 //! m0/b only reads       (so it says, until it writes: it goes on as of before what changes)
+//! m0/b stands here      (as a visit does: it only reads, and all as of now)
 //! m0 fetches P          m0 prefetches P (and does not wait)
 //! m0 evicts P           m0 watches s         m0 watches s2..s9
 //! m0 opens s2           m0 removes s2       m0 lists s          m0 reserves s
@@ -28,6 +29,7 @@
 //! forge R->H m0#1 at @100000+1   (a rogue decides so on that commit, at the stamp of another home)
 //! forge m0->H1 m0#1 under 2 with H9 reads P.x   (a rogue names that home in a part that only reads)
 //! forge m0->R m0#1 under 2 writes P.x=c   (a rogue sends this under an id, which may have another content)
+//! forge m1->H m1#9 under 3 saves 1 of m0: S.x append=b   (a rogue sends an update of the log of another)
 //! falsify m0->R P.x=evil    (a helper's answer that is the first under way there; also P stamped 99, P labelled 9)
 //! hasten R->m1          (the last message under way there goes first)
 //! cut R-m0              m0 joins R2         m0 loses R (which does not know)
@@ -56,7 +58,7 @@ use std::collections::BTreeMap;
 use thorp_model::limits::{EXTENT_PAGES, OVERFLOW_CHUNK_BYTES, STAGE_PAGES_MAX};
 use thorp_model::{
     Attempt, CallId, CallRequest, CommitId, CommitRequest, Decision, Generation, HomeId,
-    Incarnation, JointQuestion, Lack, Message, NewValue, ObjectId, PageId, PageWrites, Part,
+    Incarnation, JointQuestion, Lack, LogId, Message, NewValue, ObjectId, PageId, PageWrites, Part,
     Participant, Position, Procedure, RIGHTS_SLOT, Registration, Ruling, SegmentId, SlotSet,
     SpaceBound, Stamp, Up, WriteOp, message, rights_page,
 };
@@ -289,7 +291,18 @@ impl Teller {
                 let registration = Registration(number(registration));
                 Up::Commit(writing((commit, registration), what))
             }
-            _ => panic!("at STAMP, or under NUMBER with HOME reads OBJECT, or writes OBJECT=VALUE"),
+            ["under", registration, "saves", number, "of", of, target, op] => {
+                let log = LogId(self.village.node(of.trim_end_matches(':')).id);
+                let registration = Registration(self::number(registration));
+                Up::Save(Box::new(forging::saving(
+                    (commit, registration),
+                    (log, self::number(number)),
+                    (target, op),
+                )))
+            }
+            _ => panic!(
+                "at STAMP, or under NUMBER with HOME reads OBJECT, or writes OBJECT=VALUE, or saves NUMBER of MEMBER: OBJECT PROCEDURE"
+            ),
         };
         self.village.put(from, to, Message::Up(message));
         self.village.say("    it is on its way");
@@ -396,6 +409,11 @@ impl Teller {
             "gives" => {
                 let program = self.village.node(name).program.as_mut();
                 program.expect("a member").give_up(transaction);
+            }
+            "stands" if what == "here" => {
+                let program = self.village.node(name).program.as_mut();
+                let stands = program.expect("a member").stands(transaction);
+                assert!(stands, "{name} stands nowhere yet");
             }
             "runs" if what == "under its locks" => {
                 let program = self.village.node(name).program.as_mut();

@@ -1,12 +1,16 @@
 //! What a lying helper makes of its answer while that is under way (rule R6), and claims that are made up (rule R9).
 
-use super::names;
+use super::names::{self, Homes};
 use super::node::HOME;
+use super::updates;
 use super::village::Letter;
+use thorp_model::message::Save;
 use thorp_model::{
-    Claim, Draft, HomeId, Image, ImageEdit, Incarnation, LifeId, Mark, Message, PeerImage, Point,
-    Position, Receipt, ReceiptKey, Stamp, Up,
+    Claim, CommitId, CommitRequest, Draft, HomeId, Image, ImageEdit, Incarnation, LifeId, LogId,
+    Mark, Message, PeerImage, Point, Position, Receipt, ReceiptKey, Registration, Stamp, Up,
+    Update, UpdateId,
 };
+use thorp_protocol::Request;
 
 /// Alters a helper's answer: `P.x=evil` gives an object another value, `P stamped 99` gives the page another highest
 /// stamp, `P labelled 9` claims that it is as of that position.
@@ -59,6 +63,42 @@ pub(crate) fn made_up(far: u64) -> Vec<(HomeId, Claim)> {
         clock: 0,
     };
     Vec::from([(HOME, claim)])
+}
+
+/// An update of a log, sent as this commit.
+pub(crate) fn saving(
+    (id, registration): (CommitId, Registration),
+    (log, number): (LogId, u64),
+    (target, op): (&str, &str),
+) -> Save {
+    let Request::Update { writes, .. } =
+        updates::request(&Homes::default(), "updates", &format!("{target} {op}"))
+    else {
+        panic!("an update");
+    };
+    let segment = writes[0].page.segment;
+    let update = Update {
+        home: HOME,
+        id: UpdateId {
+            log,
+            segment,
+            number,
+        },
+        writes,
+    };
+    let request = CommitRequest {
+        id,
+        registration,
+        part: update.part(),
+        with: Vec::new(),
+        depends_on: Vec::new(),
+        after: Stamp::default(),
+    };
+    Save {
+        request,
+        update: update.id,
+        confirmed: 0,
+    }
 }
 
 fn alter(peer: &mut PeerImage, change: impl FnOnce(&Image) -> Image) {

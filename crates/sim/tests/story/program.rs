@@ -230,6 +230,14 @@ impl Program {
         self.open(name).core.only_reads();
     }
 
+    /// A transaction that stands where the cache does now, as a visit does (rule C12). False: nothing is cached.
+    pub(crate) fn stands(&mut self, name: &str) -> bool {
+        self.open(name);
+        let (homes, cache) = (self.homes.0.clone(), &self.cache);
+        let transaction = self.transactions.get_mut(name);
+        transaction.is_some_and(|transaction| transaction.core.stand_at(cache, homes))
+    }
+
     /// Writes, as nobody else sees yet; or says that it cannot.
     pub(crate) fn write(&mut self, name: &str, object: ObjectId, op: WriteOp) -> Option<String> {
         let home = self.homes.of(object.page.segment);

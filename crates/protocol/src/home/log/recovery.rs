@@ -94,6 +94,9 @@ pub(in crate::home) fn recover(
     };
     parts.recover(store, now)?;
     parts.recover_locks(store, now, config.history.incarnation)?;
+    if config.history.incarnation != Incarnation::default() && planted::is(Bug::SavedNotKept) {
+        parts.saved.forget_all();
+    }
     let (tip, last_stamp) = parts.recover_log(store, installed)?;
     let history = config.history.clone();
     let mut audit = Audit::new(audited.last);

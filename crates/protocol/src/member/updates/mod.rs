@@ -28,10 +28,11 @@ use crate::member::{MemberAction, Outbox, Response};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use thorp_model::limits::FOLLOWED_SEGMENTS_MAX;
+use thorp_model::planted::Bug;
 use thorp_model::records::UpdateRecord;
 use thorp_model::{
-    CommitId, HomeId, LeftRecord, LogHead, LogId, Millis, RequestId, SegmentId, TentativeChange,
-    Update, UpdateId,
+    CommitId, HomeId, LeftRecord, LogHead, LogId, MemberId, Millis, RequestId, SegmentId,
+    TentativeChange, Update, UpdateId, planted,
 };
 
 /// What a member has of updates in one segment.
@@ -103,6 +104,10 @@ pub(super) struct Updates {
 impl Updates {
     /// What is in a member's log when it starts, and what has left it; none: it has no log.
     pub(super) fn new(id: LogId, contents: Option<Vec<UpdateRecord>>, left: LeftRecord) -> Self {
+        let id = match planted::is(Bug::LogIdKept) {
+            true => LogId(MemberId::new(id.name(), 0)),
+            false => id,
+        };
         let mut log = Log::new(id, contents.is_some(), left);
         let mut of: BTreeMap<_, InSegment> = BTreeMap::new();
         for UpdateRecord { update, rejected } in contents.into_iter().flatten() {
