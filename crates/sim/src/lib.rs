@@ -6,7 +6,7 @@
 //! A seed always tells the same story. Whatever fails prints the seed and the
 //! command that tells the story again.
 
-pub mod anomalies;
+mod anomalies;
 mod back;
 pub mod byzantine;
 pub mod campaign;
@@ -44,6 +44,7 @@ pub mod turn;
 pub mod village;
 pub mod world;
 
+pub use anomalies::{FirstSeeds, SHOWN_BY_SEEDS, first_seeds, table as table_of_anomalies};
 pub use back::EVERYTHING as EVERYTHING_OF_GOING_BACK;
 pub use certificates::Authority;
 pub use hostile::ATTACKS;

@@ -297,9 +297,9 @@ fn run_many(
 
 /// Runs seeds, and prints the table of presets and anomalies.
 fn print_anomalies(seeds: u64, jobs: u64) -> ExitCode {
-    match thorp_sim::anomalies::first_seeds(seeds, jobs) {
+    match thorp_sim::first_seeds(seeds, jobs) {
         Ok(first) => {
-            print!("{}", thorp_sim::anomalies::table(&first));
+            print!("{}", thorp_sim::table_of_anomalies(&first));
             ExitCode::SUCCESS
         }
         Err(story) => {
@@ -400,7 +400,7 @@ fn print_missing(villages: Villages, counts: &Counts) -> ExitCode {
         Villages::Hostile => counts.answers_missing(ATTACKS),
         Villages::Logs => counts.answers_missing(thorp_sim::EVERYTHING_OF_LOGS),
         Villages::Mixed => {
-            let shown = thorp_sim::anomalies::SHOWN_BY_SEEDS;
+            let shown = thorp_sim::SHOWN_BY_SEEDS;
             counts.answers_missing(shown)
         }
     };

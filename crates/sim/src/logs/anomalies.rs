@@ -1,8 +1,8 @@
 //! Which anomalies the sessions of a mixed village have seen. What their preset excludes is a failure; the rest is counted.
 
-use super::ledger::Token;
 use super::preset::{Anomaly, Preset, is_strong, is_tentative};
 use super::record::{Read, Record, State};
+use super::token::Token;
 use super::world::World;
 use crate::failure::{Checked, Failure};
 use std::borrow::Cow;
@@ -50,6 +50,9 @@ pub(super) fn judge(world: &mut World) -> Checked {
     Ok(())
 }
 
+/// Looks for one anomaly in a session, by its place among the records.
+type Judge<'a> = fn(&History<'a>, usize) -> Option<String>;
+
 impl<'a> History<'a> {
     fn of(world: &'a World) -> Checked<Self> {
         let first = world.members().next();
@@ -88,7 +91,7 @@ impl<'a> History<'a> {
             if !self.counts(record) {
                 continue;
             }
-            let judges: [(Anomaly, fn(&Self, usize) -> Option<String>); 10] = [
+            let judges: [(Anomaly, Judge<'a>); 10] = [
                 (Anomaly::DirtyRead, Self::dirty_read),
                 (Anomaly::LostUpdate, Self::lost_update),
                 (Anomaly::WriteSkew, Self::write_skew),

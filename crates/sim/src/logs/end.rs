@@ -1,7 +1,8 @@
 //! What holds when a healed village is at rest.
 
 use super::drive::in_log;
-use super::ledger::{Token, tokens_of};
+use super::ledger::tokens_of;
+use super::token::Token;
 use super::world::World;
 use super::{anomalies, truth};
 use crate::failure::{Checked, Failure, demand};

@@ -1,18 +1,13 @@
 //! What scribes wrote, and what they were told.
 
+use super::plan::place_of;
 use super::preset::Preset;
 use super::record::Record;
+use super::token::Token;
 use std::collections::{BTreeMap, BTreeSet};
-use thorp_model::{EdgeId, Procedure, Update, UpdateId, WriteOp};
-
-/// What one update appends: no other update appends the same.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Token {
-    slot: u16,
-    no: u8,
-    life: u8,
-    number: u16,
-}
+use thorp_model::{
+    EdgeId, Generation, PageId, PageWrites, Procedure, Slot, Update, UpdateId, WriteOp,
+};
 
 /// What became of a token.
 #[derive(Clone, Debug)]
@@ -61,43 +56,9 @@ impl Ledger {
     }
 }
 
-impl Token {
-    pub(super) fn new(slot: u16, no: u8, life: u8, number: u16) -> Self {
-        Token {
-            slot,
-            no,
-            life,
-            number,
-        }
-    }
-
-    /// The node whose program wrote it.
-    pub(super) fn node(self) -> usize {
-        usize::from(self.no)
-    }
-
-    pub(super) fn slot(self) -> u16 {
-        self.slot
-    }
-
-    pub(super) fn bytes(self) -> [u8; 4] {
-        let [high, low] = self.number.to_be_bytes();
-        [self.no, self.life, high, low]
-    }
-
-    /// All tokens of an object's value.
-    pub(super) fn all(slot: u16, value: &[u8]) -> Vec<Token> {
-        let token = |bytes: &[u8]| match *bytes {
-            [no, life, high, low] => Token::new(slot, no, life, u16::from_be_bytes([high, low])),
-            _ => Token::new(slot, u8::MAX, u8::MAX, u16::MAX),
-        };
-        value.chunks(4).map(token).collect()
-    }
-}
-
 impl Expected {
     pub(super) fn has(&self, slot: u16) -> bool {
-        self.tokens.iter().any(|token| token.slot == slot)
+        self.tokens.iter().any(|token| token.slot() == slot)
     }
 }
 
@@ -115,4 +76,27 @@ pub(super) fn tokens_of(update: &Update) -> Vec<Token> {
         _ => Vec::new(),
     });
     tokens.collect()
+}
+
+/// One update: tokens are appended, each to its object. A wrong one is for another object of the slot, which never was.
+pub(super) fn append(tokens: &[Token], pages: u16, is_wrong: bool) -> Vec<PageWrites> {
+    let generation = Generation(if is_wrong { 9 } else { 1 });
+    let mut writes: BTreeMap<PageId, BTreeMap<Slot, WriteOp>> = BTreeMap::new();
+    for token in tokens {
+        let procedures = vec![Procedure::Append(token.bytes()[..].into())];
+        let op = WriteOp::Apply {
+            generation,
+            procedures,
+        };
+        let page = place_of(token.slot(), pages).page;
+        writes
+            .entry(page)
+            .or_default()
+            .insert(Slot(token.slot()), op);
+    }
+    let of_page = |(page, slots): (PageId, BTreeMap<Slot, WriteOp>)| PageWrites {
+        page,
+        slots: slots.into_iter().collect(),
+    };
+    writes.into_iter().map(of_page).collect()
 }

@@ -16,6 +16,7 @@ mod faults;
 mod founding;
 mod ledger;
 mod link;
+mod mixed;
 mod network;
 mod plan;
 pub(crate) mod preset;
@@ -23,6 +24,7 @@ mod program;
 mod record;
 mod scribe;
 mod session;
+mod token;
 mod truth;
 mod world;
 

@@ -1,8 +1,9 @@
 //! The program of a member, and what it reads.
 
-use super::ledger::{Expected, Token};
+use super::ledger::Expected;
 use super::plan::{HOME, SEGMENT, place_of};
 use super::session::{Session, Told};
+use super::token::Token;
 use std::collections::BTreeMap;
 use thorp_cache::{Cache, ReadError, ReadSet};
 use thorp_model::{Content, Generation, RequestId, Slot, Stamp};

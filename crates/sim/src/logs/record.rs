@@ -1,7 +1,7 @@
 //! What a session read and wrote, as its program was told.
 
-use super::ledger::Token;
 use super::preset::Preset;
+use super::token::Token;
 use std::collections::BTreeSet;
 
 /// How a session ended.

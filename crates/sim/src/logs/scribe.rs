@@ -1,18 +1,15 @@
 //! What a scribe does: it appends tokens by the log, reads what is shown, and pulls.
 
-use super::ledger::Token;
+use super::ledger::append;
 use super::plan::{HOME, SEGMENT, place_of};
 use super::program::Wait;
+use super::token::Token;
 use super::world::{Local, World};
-use super::{drive, session, truth};
+use super::{drive, mixed, truth};
 use crate::failure::Checked;
 use crate::given::Given;
 use crate::node::Machine;
-use std::collections::BTreeMap;
-use thorp_model::{
-    CallError, CallResponse, Generation, Outcome, PageId, PageWrites, Part, Position, Procedure,
-    RequestId, Slot, Stamp, WriteOp,
-};
+use thorp_model::{CallError, CallResponse, Outcome, Part, Position, RequestId, Stamp};
 use thorp_protocol::{MemberCommand, Request, Response};
 
 /// Tokens that are written to one object.
@@ -47,7 +44,7 @@ pub(super) fn step(world: &mut World, no: usize) -> Checked {
             let (home, segment, on) = (HOME, SEGMENT, true);
             scribe.request(Wait::Other, Request::Follow { home, segment, on })
         }
-        0..80 if is_mixed => return mixed(world, no, is_healed || is_full),
+        0..80 if is_mixed => return go_on(world, no, is_healed || is_full),
         0..40 if !is_healed && !is_full && is_commit => {
             let token = scribe.token(slot);
             let command = scribe.request(Wait::Commit(token), commit(position, token, is_wrong));
@@ -92,29 +89,6 @@ pub(super) fn step(world: &mut World, no: usize) -> Checked {
     drive::handle(world, no, Given::Member(command))
 }
 
-/// One update: tokens are appended, each to its object. A wrong one is for another object of the slot, which never was.
-pub(super) fn append(tokens: &[Token], pages: u16, is_wrong: bool) -> Vec<PageWrites> {
-    let generation = Generation(if is_wrong { 9 } else { 1 });
-    let mut writes: BTreeMap<PageId, BTreeMap<Slot, WriteOp>> = BTreeMap::new();
-    for token in tokens {
-        let procedures = vec![Procedure::Append(token.bytes()[..].into())];
-        let op = WriteOp::Apply {
-            generation,
-            procedures,
-        };
-        let page = place_of(token.slot(), pages).page;
-        writes
-            .entry(page)
-            .or_default()
-            .insert(Slot(token.slot()), op);
-    }
-    let of_page = |(page, slots): (PageId, BTreeMap<Slot, WriteOp>)| PageWrites {
-        page,
-        slots: slots.into_iter().collect(),
-    };
-    writes.into_iter().map(of_page).collect()
-}
-
 /// The same as a commit, which goes by no log.
 fn commit(evidence: Position, token: Token, is_wrong: bool) -> Request {
     let part = Part {
@@ -134,12 +108,12 @@ fn commit(evidence: Position, token: Token, is_wrong: bool) -> Request {
 }
 
 /// A session goes on, or another one begins.
-fn mixed(world: &mut World, no: usize, is_ending: bool) -> Checked {
+fn go_on(world: &mut World, no: usize, is_ending: bool) -> Checked {
     let scribe = world.nodes[no].scribe.as_ref();
     match scribe.is_some_and(|scribe| scribe.session.is_none()) {
         true if is_ending => Ok(()),
-        true => session::begin(world, no),
-        false => session::step(world, no),
+        true => mixed::begin(world, no),
+        false => mixed::step(world, no),
     }
 }
 
@@ -196,7 +170,7 @@ pub(super) fn answered(world: &mut World, no: usize, request: RequestId) -> Chec
         (Wait::Pull(_), Response::Called(Err(CallError::Awaits { .. }))) => {
             world.counts.answered("pulls that awaited somebody");
         }
-        (Wait::Session(told), response) => return session::answered(world, no, told, response),
+        (Wait::Session(told), response) => return mixed::answered(world, no, told, response),
         (Wait::Pull(_), _) => world.counts.answered("pulls that nobody answered for"),
         _ => {}
     }

@@ -1,8 +1,9 @@
 //! What scribes must see, held against what they wrote.
 
-use super::ledger::{Expected, Fate, Token, tokens_of};
+use super::ledger::{Expected, Fate, tokens_of};
 use super::plan::{HOME, SEGMENT};
 use super::program::Seen;
+use super::token::Token;
 use super::world::World;
 use crate::failure::{Checked, demand};
 use crate::node::Machine;
