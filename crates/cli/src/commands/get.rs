@@ -68,12 +68,15 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
 }
 
+/// The bytes of an object, and the homes that did not answer.
+type Seen = (Vec<u8>, Vec<String>);
+
 /// Reads as a session does that has chosen its consistency, if it is to: the bytes, and the homes that did not answer.
 fn visit(
     member: &Member,
     reference: &Reference,
     reading: Reading,
-) -> Result<Option<(Vec<u8>, Vec<String>)>, Failure> {
+) -> Result<Option<Seen>, Failure> {
     if !reading.is_visit() {
         return Ok(None);
     }
@@ -89,7 +92,7 @@ fn visit(
 fn tell(
     member: &Member,
     reference: &Reference,
-    (value, left_out): (Vec<u8>, Vec<String>),
+    (value, left_out): Seen,
     json: bool,
 ) -> Result<(), Failure> {
     match json {

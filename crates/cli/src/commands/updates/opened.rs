@@ -88,7 +88,6 @@ pub(super) fn failure(error: LogError) -> Failure {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use std::path::PathBuf;
     use thorp_model::records::{self, update_key};
     use thorp_model::{
         Batch, HomeId, LogId, Mark, MemberId, Purpose, Refusal, SegmentId, Table, Update, UpdateId,
@@ -117,7 +116,7 @@ pub(super) mod tests {
         log.commit(&[Batch { mark, purpose, ops }]).unwrap();
     }
 
-    pub(in crate::commands::updates) fn names(dir: &PathBuf) -> Vec<String> {
+    pub(in crate::commands::updates) fn names(dir: &Path) -> Vec<String> {
         let opened = Opened::at(dir).unwrap();
         opened.updates.iter().map(name).collect()
     }
