@@ -88,6 +88,7 @@ const OF_LOGS: &[Bug] = &[
     Bug::PullJoined,
     Bug::UpdateInImage,
     Bug::LogIdKept,
+    Bug::AnswerWaitsAlways,
     Bug::UpdatePastLock,
     Bug::PullQueued,
     Bug::RestartedIsHolder,

@@ -285,6 +285,10 @@ const CAUGHT: &[(Bug, &str)] = &[
     (Bug::PullJoined, "trap-c01-joined-pull"),
     (Bug::UpdateInImage, "trap-c05-a-transaction-reads-no-update"),
     (Bug::LogIdKept, "trap-c06-a-log-from-a-backup"),
+    (
+        Bug::AnswerWaitsAlways,
+        "trap-c16-a-neighbour-without-privilege",
+    ),
     (Bug::UpdatePastLock, "trap-c18-an-update-waits-for-a-lock"),
     (Bug::NewerThanStanding, "trap-c19-an-old-image-that-is-gone"),
     (Bug::PullQueued, "trap-c25-pulls-that-cross"),
@@ -315,6 +319,11 @@ const CAUGHT_ELSEWHERE: &[(Bug, &str, &str)] = &[
         Bug::AgeFromAnswer,
         "client/src/runtime/pulls.rs",
         "an_age_that_counts_from_the_answer_is_too_low",
+    ),
+    (
+        Bug::LockNotLooked,
+        "client/tests/traps.rs",
+        "a_visit_looks_whether_its_lock_holds",
     ),
     (
         Bug::OverlayOfNow,
