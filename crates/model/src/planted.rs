@@ -411,6 +411,8 @@ bugs! {
     FoundLockNotLooked,
     /// Rule C2: a change that a reader may miss does not count as missed.
     MissedNotCounted,
+    /// Rule C5: a program hears of a lock whose time is over already, because its turn came late.
+    LateLockTold,
     /// Rule C5: a home that ended a lock does not know so when the call comes again.
     EndedLockForgotten,
     /// Rule C5: a busy home is not asked again to end a lock, or to give up a staged value.

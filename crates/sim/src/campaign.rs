@@ -99,6 +99,7 @@ const OF_LOGS: &[Bug] = &[
     Bug::SavedNotKept,
     Bug::FoundLockNotLooked,
     Bug::MissedNotCounted,
+    Bug::LateLockTold,
     Bug::EndedLockForgotten,
     Bug::UnlockNotRepeated,
     Bug::WantNotCounted,

@@ -504,6 +504,7 @@ const STORIES_ONLY: &[Bug] = &[
     Bug::SavedNotKept,
     Bug::FoundLockNotLooked,
     Bug::MissedNotCounted,
+    Bug::LateLockTold,
     Bug::EndedLockForgotten,
     Bug::UnlockNotRepeated,
     Bug::WantNotCounted,

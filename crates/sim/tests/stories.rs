@@ -303,6 +303,7 @@ const CAUGHT: &[(Bug, &str)] = &[
     (Bug::SavedNotKept, "trap-c43-saved-and-not-told"),
     (Bug::FoundLockNotLooked, "a-lock-of-a-dead-holder-ends"),
     (Bug::MissedNotCounted, "two-readers-that-may-miss"),
+    (Bug::LateLockTold, "a-lock-that-comes-late"),
     (Bug::EndedLockForgotten, "a-lock-is-ended-once"),
     (
         Bug::UnlockNotRepeated,
