@@ -79,7 +79,7 @@ impl Scene {
 #[test]
 fn a_visit_looks_whether_its_lock_holds() {
     let _alone = alone();
-    let scene = scene(HomeNode::leasing_for(500));
+    let scene = scene(HomeNode::leasing_for(1_000));
     let mut visit = scene.visit("locking");
     assert_eq!(scene.seen_in(&mut visit), "ab");
     scene.link.cut();
