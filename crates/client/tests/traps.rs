@@ -5,9 +5,10 @@
     reason = "helpers of tests, although not by attribute"
 )]
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use thorp_client::{
-    Consistency, JoinConfig, Member, Procedure, Reference, Segment, Session, Visit,
+    Consistency, ErrorKind, JoinConfig, Member, Procedure, Reference, Segment, Session, Visit,
 };
 use thorp_model::planted::{Bug, plant};
 use thorp_testing::{HomeNode, Link, eventually};
@@ -22,8 +23,14 @@ struct Scene {
     text: Reference,
 }
 
-fn scene() -> Scene {
-    let home = HomeNode::new();
+/// A planted bug is for the whole process: no two tests at a time.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn scene(home: HomeNode) -> Scene {
     let link = home.link(Duration::ZERO);
     let logs = tempfile::tempdir().unwrap();
     let patience = Session::new().fetch_timeout(Duration::from_secs(20));
@@ -68,10 +75,28 @@ impl Scene {
     }
 }
 
+/// Trap C32: a session reads on under a lock that is over.
+#[test]
+fn a_visit_looks_whether_its_lock_holds() {
+    let _alone = alone();
+    let scene = scene(HomeNode::leasing_for(1_000));
+    let mut visit = scene.visit("locking");
+    assert_eq!(scene.seen_in(&mut visit), "ab");
+    scene.link.cut();
+    eventually("the lock is over", || visit.check_locks().is_err());
+    let lost = visit.read(&scene.text).unwrap_err();
+    assert_eq!(lost.kind(), ErrorKind::LockLost);
+    plant(Some(Bug::LockNotLooked));
+    let read = visit.read(&scene.text);
+    plant(None);
+    assert_eq!(read.unwrap(), b"ab", "the bug would be noticed");
+}
+
 /// Trap C40: a snapshot shows an update, which is then saved and leaves the view. The old image is without it.
 #[test]
 fn a_snapshot_keeps_the_updates_of_its_opening() {
-    let scene = scene();
+    let _alone = alone();
+    let scene = scene(HomeNode::new());
     scene.link.fall_silent();
     scene.append("c");
     let mut old = scene.visit("eventual,mode=rd,isolation=session");

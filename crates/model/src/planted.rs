@@ -383,6 +383,8 @@ bugs! {
     UpdateInImage,
     /// Trap C6: all starts of a log have one id, so a start gives numbers that an earlier one has given.
     LogIdKept,
+    /// Trap C16: an answer waits for a lease time, whoever holds a read lease.
+    AnswerWaitsAlways,
     /// Trap C18: an update is executed although others hold a lock there.
     UpdatePastLock,
     /// Trap C19: whoever stands still is shown an image that is newer.
@@ -393,6 +395,8 @@ bugs! {
     RestartedIsHolder,
     /// Trap C31: a home tells a lock ahead of what was written under the lock before.
     LockBeforeStep,
+    /// Trap C32: a visit does not look whether its lock holds.
+    LockNotLooked,
     /// Trap C33: a commit that meets the lock of another waits.
     LockedWaits,
     /// Trap C35: a home forgets with a registration how far the log of that member is.
@@ -407,6 +411,8 @@ bugs! {
     FoundLockNotLooked,
     /// Rule C2: a change that a reader may miss does not count as missed.
     MissedNotCounted,
+    /// Rule C5: a program hears of a lock whose time is over already, because its turn came late.
+    LateLockTold,
     /// Rule C5: a home that ended a lock does not know so when the call comes again.
     EndedLockForgotten,
     /// Rule C5: a busy home is not asked again to end a lock, or to give up a staged value.

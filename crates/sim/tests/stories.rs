@@ -285,6 +285,10 @@ const CAUGHT: &[(Bug, &str)] = &[
     (Bug::PullJoined, "trap-c01-joined-pull"),
     (Bug::UpdateInImage, "trap-c05-a-transaction-reads-no-update"),
     (Bug::LogIdKept, "trap-c06-a-log-from-a-backup"),
+    (
+        Bug::AnswerWaitsAlways,
+        "trap-c16-a-neighbour-without-privilege",
+    ),
     (Bug::UpdatePastLock, "trap-c18-an-update-waits-for-a-lock"),
     (Bug::NewerThanStanding, "trap-c19-an-old-image-that-is-gone"),
     (Bug::PullQueued, "trap-c25-pulls-that-cross"),
@@ -299,6 +303,7 @@ const CAUGHT: &[(Bug, &str)] = &[
     (Bug::SavedNotKept, "trap-c43-saved-and-not-told"),
     (Bug::FoundLockNotLooked, "a-lock-of-a-dead-holder-ends"),
     (Bug::MissedNotCounted, "two-readers-that-may-miss"),
+    (Bug::LateLockTold, "a-lock-that-comes-late"),
     (Bug::EndedLockForgotten, "a-lock-is-ended-once"),
     (
         Bug::UnlockNotRepeated,
@@ -315,6 +320,11 @@ const CAUGHT_ELSEWHERE: &[(Bug, &str, &str)] = &[
         Bug::AgeFromAnswer,
         "client/src/runtime/pulls.rs",
         "an_age_that_counts_from_the_answer_is_too_low",
+    ),
+    (
+        Bug::LockNotLooked,
+        "client/tests/traps.rs",
+        "a_visit_looks_whether_its_lock_holds",
     ),
     (
         Bug::OverlayOfNow,

@@ -156,12 +156,17 @@ impl Readers {
     /// The segments, of these, that concern children with read leases; the children; and until when nobody knows all of them.
     fn concerned(&self, segments: &BTreeSet<SegmentId>) -> (Vec<SegmentId>, Vec<MemberId>, Millis) {
         let now = self.now;
+        let waits_always = planted::is(Bug::AnswerWaitsAlways);
         let is_leased = |of: &&SegmentId| {
-            self.logged.quiet_until(&[**of]) > now || !self.leases.holders(&[**of], now).is_empty()
+            let is_held = !self.leases.holders(&[**of], now).is_empty();
+            self.logged.quiet_until(&[**of]) > now || is_held || waits_always
         };
         let leased: Vec<SegmentId> = segments.iter().filter(is_leased).copied().collect();
         let children = self.leases.holders(&leased, now);
-        let quiet = self.logged.quiet_until(&leased);
+        let quiet = match waits_always {
+            true => now.plus(u64::from(self.lease_ms)),
+            false => self.logged.quiet_until(&leased),
+        };
         (leased, children, quiet)
     }
 

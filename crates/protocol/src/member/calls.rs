@@ -41,6 +41,13 @@ pub(super) enum Purpose {
     Unlock,
 }
 
+impl Purpose {
+    /// Whether the program waits for it.
+    pub(super) fn is_of_program(self) -> bool {
+        matches!(self, Purpose::Program(_))
+    }
+}
+
 /// The calls that are not answered, and those that a busy home has to take later.
 ///
 /// Invariant: a number names one call for ever. Of each home at most [`STAGED_PER_MEMBER_MAX`] values wait to be given

@@ -3,7 +3,8 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use thorp_model::limits::BUSY_RETRY_MS;
-use thorp_model::{Fence, HomeId, Millis, believed_until};
+use thorp_model::planted::Bug;
+use thorp_model::{Fence, HomeId, Millis, believed_until, planted};
 
 /// One lock.
 #[derive(Debug)]
@@ -93,6 +94,11 @@ impl Locks {
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
+}
+
+/// Whether a lock that is granted now would soon be over, because its turn came long after the request.
+pub(super) fn comes_late(now: Millis, sent: Millis, lease_ms: u32) -> bool {
+    now.since(sent) > u64::from(lease_ms / 2) && !planted::is(Bug::LateLockTold)
 }
 
 #[cfg(test)]

@@ -606,6 +606,16 @@ impl Member {
                 lease_ms,
                 sent,
                 wanted,
+            }) if wanted.is_of_program() && locks::comes_late(now, sent, lease_ms) => {
+                // Its turn came late. Before the program hears of it, the home gives it a whole lease.
+                let keep = Called::new(wanted, home, CallRequest::KeepLock { fence });
+                self.caller().call(keep, outbox);
+            }
+            Some(Answered::Locked {
+                fence,
+                lease_ms,
+                sent,
+                wanted,
             }) => self.locked((home, fence), (sent, lease_ms), wanted, outbox),
             Some(Answered::LockNotKept(fence, CallError::LockLost)) => {
                 self.locks.end((home, fence));
