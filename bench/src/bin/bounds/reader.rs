@@ -7,7 +7,7 @@ use crate::record::{Read, Recorder};
 use std::path::Path;
 use std::time::Duration;
 use thorp_bench::Result;
-use thorp_client::{Consistency, ErrorKind, Member, Moment, Reference, Segment, Visit};
+use thorp_client::{Consistency, Error, ErrorKind, Member, Moment, Reference, Segment, Visit};
 
 pub(crate) const ROLE: &str = "bounds-reader";
 
@@ -102,7 +102,7 @@ impl<'a> Work<'a> {
         let mut visit = self.open()?;
         let opened_ns = now_ns();
         let values = self.references.iter();
-        let values = values.map(|reference| visit.read(reference).map(value_of));
+        let values = values.map(|reference| visit.read(reference).and_then(value_of).map(Some));
         let values = values.collect::<thorp_client::Result<_>>()?;
         visit.close()?;
         Ok(Read {
@@ -124,9 +124,10 @@ impl<'a> Work<'a> {
                 break;
             }
             let at_ns = now_ns();
-            let read = visit.read(&self.references[which]).map(|bytes| {
+            let value = visit.read(&self.references[which]).and_then(value_of);
+            let read = value.map(|value| {
                 let mut values = vec![None; self.references.len()];
-                values[which] = value_of(bytes);
+                values[which] = Some(value);
                 Read {
                     at_ns,
                     opened_ns: now_ns(),
@@ -168,8 +169,9 @@ impl<'a> Work<'a> {
 }
 
 /// A writer's number.
-fn value_of(bytes: Vec<u8>) -> Option<u64> {
-    Some(u64::from_le_bytes(bytes.try_into().ok()?))
+fn value_of(bytes: Vec<u8>) -> thorp_client::Result<u64> {
+    let damaged = |bytes: Vec<u8>| Error::aborted(format!("no writer has written {bytes:?}"));
+    Ok(u64::from_le_bytes(bytes.try_into().map_err(damaged)?))
 }
 
 /// Between two reads: writers and other readers share the processors.
