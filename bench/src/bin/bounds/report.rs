@@ -261,7 +261,7 @@ fn answers(dir: &Path) -> Result<Answers> {
 
 fn verdict(file: &Path, answers: &Answers, class: &Class) -> Result<Verdict> {
     let places = class.places.iter();
-    let numbers = |place| {
+    let numbers = |place: &Place| {
         let here = objects().filter(move |object: &Object| object.place == *place);
         here.map(|object| object.number).collect()
     };
