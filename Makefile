@@ -15,6 +15,9 @@ MODEL ?=
 TRANSACTIONS ?= 90000
 BROKEN_TRANSACTIONS ?= 3000
 OPERATIONS_MIN ?= 1000000
+READS ?= 20000
+BROKEN_READS ?= 20000
+UNBOUND ?= AnswerNotWithheld WritersNotAsked
 ANSWERS ?= 100000
 WRONG_RULES ?= WriteWithoutRead MembersIgnored ListForWriters
 PYTHON ?=
@@ -26,7 +29,7 @@ FAILOVER ?=
 BUILT = $(or $(CARGO_TARGET_DIR),target)
 SKIPPED = $(abspath $(BUILT))/skipped.txt
 
-.PHONY: help build demo demo-rights demo-consistency test lint floors tla tla-deep unit models-beside kill trace histories identities rights-elsewhere sim logs hostile same back campaign bugs fuzz tls bench large failover lab scale ocean planning clean
+.PHONY: help build demo demo-rights demo-consistency test lint floors tla tla-deep unit models-beside kill trace histories identities bounds rights-elsewhere sim logs hostile same back campaign bugs fuzz tls bench large failover lab scale ocean planning clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -109,6 +112,15 @@ identities: ## Certificates change under load, with failovers in between; no edg
 	@for strict in "" --strict; do \
 		$(BUILT)/release/thorp-histories run --thorp $(BUILT)/release/thorp --identities --workload lists \
 			--transactions $(TRANSACTIONS) $$strict || exit 1; \
+	done
+
+bounds: ## Hard bounds on real processes with a home 40 ms away, counted by what writers were answered; broken builds are noticed: make bounds READS=1000000
+	$(CARGO) build --release -p thorp-bench --bin bounds
+	$(CARGO) build --release -p thorp-bench --bin bounds --features planted-bugs \
+		--target-dir $(BUILT)/planted --config 'profile.release.lto="off"'
+	$(BUILT)/release/bounds --reads $(READS)
+	@for bug in $(UNBOUND); do \
+		THORP_PLANTED_BUG=$$bug $(BUILT)/planted/release/bounds --reads $(BROKEN_READS) || exit 1; \
 	done
 
 rights-elsewhere: ## What homes and sites answer about rights, compared with casbin; wrong rules are noticed: make rights-elsewhere ANSWERS=100000

@@ -51,7 +51,10 @@ fn home(dir: &Path, delays: &str, limits: &str) -> Result<()> {
             one_way_ms: ms.parse()?,
         });
     }
-    set_limits(&mut config.link, limits)?;
+    match limits.strip_prefix("lease=") {
+        Some(ms) => config.limits.lease_ms = ms.parse()?,
+        None => set_limits(&mut config.link, limits)?,
+    }
     runtime()?.block_on(async {
         let server = HomeServer::start(config).await?;
         ready();

@@ -32,7 +32,7 @@ impl Village {
     }
 
     /// The same, with limits as `MS,PERIODS,BYTES`: how often it says that it is alive, how many silent periods it bears, and
-    /// what waits to be written to one child.
+    /// what waits to be written to one child. Or as `lease=MS`: the time of its leases.
     pub fn new_with(delays: &[(&str, u64)], limits: &str) -> Result<Self> {
         let delays = delays.iter();
         let delays: Vec<String> = delays.map(|(name, ms)| format!("{name}={ms}")).collect();
