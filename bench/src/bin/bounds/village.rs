@@ -49,8 +49,8 @@ impl Running {
     /// Lets everybody work until there are so many hard reads, or the time is over. How long it took.
     pub(crate) fn work(&mut self, hard_reads: u64, most: Duration) -> Result<Duration> {
         let began = Instant::now();
-        let everybody = self.writers.iter_mut().chain(&mut self.readers);
-        everybody.map(obey::go).collect::<Result<()>>()?;
+        let mut everybody = self.writers.iter_mut().chain(&mut self.readers);
+        everybody.try_for_each(obey::go)?;
         let mut told = began;
         loop {
             thread::sleep(LOOK);
@@ -66,8 +66,8 @@ impl Running {
             }
         }
         // Readers first: until their end everything goes on changing.
-        let everybody = self.readers.iter_mut().chain(&mut self.writers);
-        everybody.map(obey::end).collect::<Result<()>>()?;
+        let mut everybody = self.readers.iter_mut().chain(&mut self.writers);
+        everybody.try_for_each(obey::end)?;
         Ok(began.elapsed())
     }
 }
