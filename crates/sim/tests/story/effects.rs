@@ -65,6 +65,7 @@ fn record(table: Table, key: &[u8]) -> String {
             }
             _ if let Some(fence) = records::lock_of(key) => lock(fence),
             _ if key.starts_with(b"update/") => String::from("update"),
+            _ if key == records::LEFT_KEY => String::from("what has left it"),
             _ => String::from_utf8_lossy(key).into_owned(),
         },
     }
