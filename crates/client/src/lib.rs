@@ -85,7 +85,7 @@
 //! | dropped future | what happens |
 //! |---|---|
 //! | [`Member::join_async`] | the member leaves again |
-//! | [`Member::open_async`], [`list_async`](Member::list_async), [`format_async`](Member::format_async), [`parse_async`](Member::parse_async), [`home_names_async`](Member::home_names_async), [`doubts_async`](Member::doubts_async), [`lost_parts_async`](Member::lost_parts_async), [`history_async`](Member::history_async) | nothing: they only read |
+//! | [`Member::open_async`], [`list_async`](Member::list_async), [`format_async`](Member::format_async), [`parse_async`](Member::parse_async), [`home_names_async`](Member::home_names_async), [`doubts_async`](Member::doubts_async), [`lost_parts_async`](Member::lost_parts_async), [`history_async`](Member::history_async), [`log_async`](Member::log_async) | nothing: they only read |
 //! | [`Member::create_async`], [`open_or_create_async`](Member::open_or_create_async), [`remove_async`](Member::remove_async) | the home may still make or remove the segment |
 //! | [`Member::settle_doubt_async`], [`confirm_async`](Member::confirm_async) | the home may still do it: ask with `doubts` or `history` |
 //! | [`Member::outcome_async`] | nothing: ask again |

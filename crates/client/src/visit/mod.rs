@@ -676,6 +676,8 @@ fn check_built(consistency: &Consistency) -> Result<()> {
         "a serializable or strict session is a transaction: use Member::transact, with Session::strict for the strict one"
     } else if writes && consistency.order() == UpdateOrder::Stamp {
         "stamp order is not built yet: take order=total or order=serial"
+    } else if consistency.is_causal() && is_optimistic(consistency) {
+        "causal order among updates of logs is not built yet: take failures=pessimistic, or leave causal out"
     } else if writes && is_locking(consistency) && is_optimistic(consistency) {
         "a log keeps no updates under a lock: take failures=pessimistic, or another mode"
     } else {

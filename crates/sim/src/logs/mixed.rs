@@ -3,7 +3,7 @@
 //! The member, the page cache and the transaction are the shipped ones. What a visit does with them is told again here, since the
 //! library's visits wait by means of its own.
 
-use super::ledger::append;
+use super::ledger::{Expected, append};
 use super::plan::{HOME, SEGMENT, place_of};
 use super::preset::{Preset, is_tentative};
 use super::program::Wait;
@@ -96,9 +96,18 @@ pub(super) fn begin(world: &mut World, no: usize) -> Checked {
     Ok(())
 }
 
+/// Where the session of a scribe stands.
+fn phase(world: &World, no: usize) -> Option<Phase> {
+    let session = world.nodes[no].scribe.as_ref()?.session.as_ref()?;
+    Some(session.phase)
+}
+
 /// A session goes on.
 pub(super) fn step(world: &mut World, no: usize) -> Checked {
-    let expected = truth::expected(world, no);
+    let expected = match phase(world, no) {
+        Some(Phase::Asking) => truth::expected(world, no),
+        _ => Expected::default(),
+    };
     let Some(scribe) = &mut world.nodes[no].scribe else {
         return Ok(());
     };
