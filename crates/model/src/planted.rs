@@ -367,6 +367,8 @@ bugs! {
     LocksForgotten,
     /// Trap C17: a home grants a lock on what a vote in doubt writes.
     LockBesideVote,
+    /// A member whose stream ends before its pages are resynchronised takes itself to stand where that stream was (rule C3).
+    EndedStreamStands,
     /// A pull does not wait for a vote in doubt, although its program may have its answer (rule C2).
     PullPastVote,
     /// Rule C5: a home grants a lock where a log may have answered what the home has not seen.

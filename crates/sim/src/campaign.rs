@@ -82,6 +82,7 @@ const OF_LOGS: &[Bug] = &[
     Bug::LockNotNamed,
     Bug::LocksForgotten,
     Bug::LockBesideVote,
+    Bug::EndedStreamStands,
     Bug::PullPastVote,
     Bug::LockBesideWriter,
     Bug::LockOutlivesRight,

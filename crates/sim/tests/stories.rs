@@ -279,6 +279,7 @@ const CAUGHT: &[(Bug, &str)] = &[
         "trap-c29-a-home-that-starts-again-knows-its-locks",
     ),
     (Bug::LockBesideVote, "trap-c17-a-lock-waits-for-a-vote"),
+    (Bug::EndedStreamStands, "a-stream-that-ends-too-early"),
     (Bug::PullPastVote, "a-pull-waits-for-a-vote"),
     (Bug::LockBesideWriter, "a-lock-waits-for-a-log"),
     (Bug::LockOutlivesRight, "trap-c42-a-lock-needs-the-right"),

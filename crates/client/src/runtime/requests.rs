@@ -212,7 +212,7 @@ impl Requests {
     /// ended, until it is known which of them have changed (rule 13).
     pub(crate) async fn shown(self: &Arc<Self>, home: HomeId, due: Instant) -> Result<()> {
         while let Some(handle) = self.sender.handle() {
-            let held = handle.inspect(move |member: &Member| member.is_held(home));
+            let held = handle.inspect(move |member: &Member| member.is_behind(home));
             match held.await {
                 Some(false) => return Ok(()),
                 Some(true) => self.pause(HELD_LOOK, due).await?,

@@ -209,6 +209,12 @@ impl Member {
         self.homes.get(home).is_some_and(|at| at.up.is_held())
     }
 
+    /// Whether what a home has answered may not be here yet, because pages are not resynchronised, or were not when the last stream
+    /// ended (rules C3 and 13).
+    pub fn is_behind(&self, home: HomeId) -> bool {
+        self.homes.get(home).is_some_and(|at| !at.up.stands())
+    }
+
     /// Whether a page is on its way.
     pub fn is_fetching(&self, place: Place) -> bool {
         let at = self.homes.get(place.home);

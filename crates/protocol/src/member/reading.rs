@@ -24,10 +24,10 @@ impl Reading<'_> {
         self.caller.signing.now.mono
     }
 
-    /// Whether the member stands where its parent does. Without a parent it stands where its last stream ended.
+    /// Whether the member stands where its parent does. Without a parent it stands where its last stream ended, if it was not held then.
     fn stands(&self, home: HomeId) -> bool {
         let replica = self.caller.homes.get(home);
-        replica.is_some_and(|replica| !replica.up.is_held())
+        replica.is_some_and(|replica| replica.up.stands())
     }
 
     /// The program wants all that was answered before, but for so many changes.

@@ -14,7 +14,9 @@ use thorp_protocol::Member;
 /// Whether a pull says what a scribe sees: its member stands where its parent does, in the stream in which the pull left.
 pub(super) fn counts(world: &World, no: usize, expected: &Expected) -> bool {
     match &world.nodes[no].machine {
-        Some(Machine::Member(member)) => expected.stream == stream(member) && !member.is_held(HOME),
+        Some(Machine::Member(member)) => {
+            expected.stream == stream(member) && !member.is_behind(HOME)
+        }
         _ => false,
     }
 }
@@ -74,7 +76,7 @@ pub(super) fn refused(world: &mut World, token: Token) {
 /// Whether a member does not know yet which pages have changed (rule 13).
 pub(super) fn is_held(world: &World, no: usize) -> bool {
     match &world.nodes[no].machine {
-        Some(Machine::Member(member)) => member.is_held(HOME),
+        Some(Machine::Member(member)) => member.is_behind(HOME),
         _ => true,
     }
 }

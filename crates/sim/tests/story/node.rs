@@ -118,6 +118,10 @@ impl Machine {
         }
     }
 
+    pub(crate) fn is_behind(&self, home: HomeId) -> bool {
+        matches!(self, Machine::Member(member) if member.is_behind(home))
+    }
+
     pub(crate) fn holds(&self, edge: EdgeId, place: Place) -> bool {
         match self {
             Machine::Home(home) => home.holds(edge, place.page),

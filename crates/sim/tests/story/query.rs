@@ -18,6 +18,7 @@
 //! m0 rejected       the updates of its log that were refused for good
 //! m0 shows P.x      an object as committed, with the updates over it that the member shows
 //! H lists R for P   whether a parent has a child entered for a page: yes or no
+//! m1 behind         whether what the home has answered may not be there yet: yes or no
 //! H size changes    the size of a table
 //! H log             records of the commit log on its disk
 //! H disk            batches that are not durable
@@ -54,6 +55,10 @@ pub(crate) fn answer(village: &Village, question: &str) -> String {
         [node, "log"] => village.nodes[node].disk.log().to_string(),
         [node, "disk"] => village.nodes[node].disk.pending().to_string(),
         [node, "stores", page] => yes(village.nodes[node].disk.stores(page_of(page))),
+        [member, "behind"] => {
+            let machine = village.machine(member);
+            yes(machine.is_some_and(|machine| machine.is_behind(HOME)))
+        }
         [node, "position", ref of @ ..] => {
             let machine = village.machine(node);
             text::position(machine.and_then(|machine| machine.position(home_of(of))))

@@ -48,6 +48,8 @@ pub(crate) struct Upstream<W> {
     /// Whether this node stays where it is, whatever is told: it holds pages that
     /// are not resynchronised (rule 13).
     held: bool,
+    /// A stream has ended while this node was held. What was answered in it is not here.
+    ended_held: bool,
     /// When the home itself was last heard of, here or by the parent.
     pub heard: Millis,
     /// The position that was last acknowledged.
@@ -85,6 +87,7 @@ impl<W> Upstream<W> {
             watermark: Stamp::default(),
             sent: Progress::default(),
             held: false,
+            ended_held: false,
             heard: Millis(0),
             acked: Position(0),
             fetches: Fetches::new(),
@@ -116,6 +119,7 @@ impl<W> Upstream<W> {
         };
         self.acked = begin.position;
         self.held = held;
+        self.ended_held &= held;
         self.go_on();
         self.fetches.begin(now, self.parent(), outbox);
     }
@@ -125,6 +129,7 @@ impl<W> Upstream<W> {
     /// it is there again, its streams begin (rule 1).
     pub(crate) fn end<A>(&mut self, outbox: &mut Outbox<A>) {
         self.edge = None;
+        self.ended_held |= self.held && !planted::is(Bug::EndedStreamStands);
         self.held = false;
         for edge in core::mem::take(&mut self.unheard).into_keys() {
             outbox.close(edge, "its stream of a home is wanted from the beginning");
@@ -215,6 +220,7 @@ impl<W> Upstream<W> {
         self.heard = Millis(0);
         self.acked = Position(0);
         self.held = false;
+        self.ended_held = false;
     }
 
     /// Nothing is held by a stream that is left alone, so nothing of it is missing here: its
@@ -242,7 +248,14 @@ impl<W> Upstream<W> {
     /// Everything is resynchronised: this node stands where its parent does.
     pub(crate) fn release(&mut self) {
         self.held = false;
+        self.ended_held = false;
         self.go_on();
+    }
+
+    /// Whether all that was answered in the streams so far is here: nothing of them was left out because pages were not resynchronised
+    /// when a stream ended (rules C3 and 13).
+    pub(crate) fn stands(&self) -> bool {
+        !self.held && !self.ended_held
     }
 
     /// Whether this node waits until its pages are resynchronised.
