@@ -23,11 +23,7 @@ impl ReadLeases {
         (now, until): (Millis, Millis),
     ) -> bool {
         self.sweep(now);
-        let is_granted = self.leases.grant(child, segments, until);
-        if is_granted {
-            self.bound(child, segments, mods);
-        }
-        is_granted
+        self.leases.grant(child, segments, until) && self.bound(child, segments, mods)
     }
 
     /// As [`ReadLeases::grant`], where all names share what their parent may hold ([`Leases::grant_shared`]).
@@ -38,11 +34,7 @@ impl ReadLeases {
         (now, until): (Millis, Millis),
     ) -> bool {
         self.sweep(now);
-        let is_granted = self.leases.grant_shared(child, segments, until);
-        if is_granted {
-            self.bound(child, segments, mods);
-        }
-        is_granted
+        self.leases.grant_shared(child, segments, until) && self.bound(child, segments, mods)
     }
 
     /// Whether [`ReadLeases::grant_shared`] would grant it.
@@ -50,11 +42,13 @@ impl ReadLeases {
         self.leases.fits_shared(child, segments)
     }
 
-    fn bound(&mut self, child: MemberId, segments: &[SegmentId], mods: u32) {
+    /// Takes down the bound of leases that were granted: true.
+    fn bound(&mut self, child: MemberId, segments: &[SegmentId], mods: u32) -> bool {
         for segment in segments {
             let bound = self.mods.entry((child, *segment)).or_insert(mods);
             *bound = mods.min(*bound);
         }
+        true
     }
 
     /// The children that hold leases in these segments.

@@ -35,7 +35,7 @@ pub(crate) enum Anomaly {
 }
 
 impl Anomaly {
-    /// All of them.
+    /// The ten that are judged, in the order of the table.
     pub(crate) const ALL: [Anomaly; 10] = [
         Anomaly::DirtyRead,
         Anomaly::LostUpdate,
@@ -49,7 +49,7 @@ impl Anomaly {
         Anomaly::AppliedTwice,
     ];
 
-    /// Its name.
+    /// As the table and the counts of campaigns call it.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Anomaly::DirtyRead => "dirty read",
@@ -71,7 +71,7 @@ impl Anomaly {
 pub(crate) struct Preset(usize);
 
 impl Preset {
-    /// All of them.
+    /// The nine presets, in the order of [`Consistency::PRESETS`].
     pub(crate) fn all() -> impl Iterator<Item = Preset> {
         (0..Consistency::PRESETS.len()).map(Preset)
     }
@@ -81,7 +81,7 @@ impl Preset {
         Preset(number as usize % Consistency::PRESETS.len())
     }
 
-    /// Its name.
+    /// As a program writes it.
     pub(crate) fn name(self) -> &'static str {
         Consistency::PRESETS[self.0].0
     }
