@@ -550,6 +550,9 @@ pub const LEASED_SEGMENTS_MAX: usize = 64;
 /// Leases that one child may hold of one home, for all below it.
 pub const LEASES_PER_CHILD_MAX: usize = 4096;
 
+/// Names in one pull whose leases are void (rule R5). Those above it are asked as if their leases stood.
+pub const VOID_LEASES_TOLD_MAX: usize = 64;
+
 /// Segments in one pull (rule C3).
 pub const PULL_SEGMENTS_MAX: usize = 16;
 

@@ -268,6 +268,10 @@ notes! {
     LeaseGranted,
     /// Rule C4: a lease ended while a pull waited for its holder.
     LeaseEnded,
+    /// A lease to write is void, because its member has lost the right (rule R5).
+    LeaseVoid,
+    /// A home wants leases to write back (rule C1).
+    LeaseRecalled,
     /// Rule C5: a home granted a lock.
     LockGranted,
     /// Rule C5: a lock was given back, or its time was over, or its holder lost the right.

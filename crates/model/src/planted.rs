@@ -375,6 +375,14 @@ bugs! {
     LockBesideWriter,
     /// Trap C42: a lock lasts although its holder may not write any more.
     LockOutlivesRight,
+    /// Trap C42: a home waits for the lease of a holder that may not write any more.
+    LeaseOutlivesRight,
+    /// Rule C1: a member gives a lease back that was recalled, before its home has what it answered under the lease.
+    GivesBackTooEarly,
+    /// Rule C1: a site gives a lease back that was recalled, although a member below it holds one.
+    GivesBackForOthers,
+    /// Rule C1: a member whose lease was recalled goes on answering under it.
+    AnswersRecalled,
     /// Trap C23: a member says that it shows a position while it stands where its old stream ended.
     SeenTooEarly,
     /// Trap C1: a pull does not ask whom another pull has asked already.

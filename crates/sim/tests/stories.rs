@@ -283,6 +283,13 @@ const CAUGHT: &[(Bug, &str)] = &[
     (Bug::PullPastVote, "a-pull-waits-for-a-vote"),
     (Bug::LockBesideWriter, "a-lock-waits-for-a-log"),
     (Bug::LockOutlivesRight, "trap-c42-a-lock-needs-the-right"),
+    (
+        Bug::LeaseOutlivesRight,
+        "nobody-waits-for-the-lease-of-a-revoked-name",
+    ),
+    (Bug::GivesBackTooEarly, "a-lock-recalls-leases"),
+    (Bug::GivesBackForOthers, "a-lock-recalls-leases"),
+    (Bug::AnswersRecalled, "a-lock-recalls-leases"),
     (Bug::PullJoined, "trap-c01-joined-pull"),
     (Bug::UpdateInImage, "trap-c05-a-transaction-reads-no-update"),
     (Bug::LogIdKept, "trap-c06-a-log-from-a-backup"),

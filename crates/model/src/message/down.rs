@@ -70,6 +70,8 @@ pub enum Down {
     Withheld(Withheld),
     /// Say how far you are when you show this position (rule C2).
     SeenWanted(SeenWanted),
+    /// Give leases to write back as soon as you can (rule C1).
+    Recall(Recall),
 }
 
 impl Down {
@@ -116,6 +118,7 @@ impl Down {
             Down::Tell(tell) => tell.home,
             Down::Withheld(withheld) => withheld.home,
             Down::SeenWanted(wanted) => wanted.home,
+            Down::Recall(recall) => recall.home,
         }
     }
 }
@@ -140,6 +143,9 @@ pub struct Get {
     pub pull: u64,
     /// The segments. At most [`crate::limits::PULL_SEGMENTS_MAX`].
     pub segments: Vec<SegmentId>,
+    /// Names whose leases there are void, because they have lost the right to write: nobody asks them (rule R5). At most
+    /// [`crate::limits::VOID_LEASES_TOLD_MAX`].
+    pub void: Vec<(SegmentId, NameId)>,
 }
 
 /// A neighbour follows a segment from here on (rule C7).
@@ -168,6 +174,16 @@ pub struct SeenWanted {
     /// The position. The child was told it before.
     pub position: Position,
     /// The segments that change there, as far as children hold read leases in them.
+    pub segments: Vec<SegmentId>,
+}
+
+/// A parent wants leases to write back, because somebody waits for a lock there (rules C1 and C5).
+/// [`Up::GiveBack`](crate::Up::GiveBack) answers it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Recall {
+    /// The home of the segments.
+    pub home: HomeId,
+    /// The segments.
     pub segments: Vec<SegmentId>,
 }
 

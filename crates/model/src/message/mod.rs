@@ -19,8 +19,8 @@ pub use commit::{
 };
 pub use down::{
     Begin, CallResult, Committed, Down, End, FetchRefusal, FetchResponse, FetchResult, Get,
-    Heartbeat, Hint, Joined, Judged, Redirect, Refused, Resynchronised, Saved, SeenWanted, Step,
-    Tell, Unwatched, Voted, Withheld,
+    Heartbeat, Hint, Joined, Judged, Recall, Redirect, Refused, Resynchronised, Saved, SeenWanted,
+    Step, Tell, Unwatched, Voted, Withheld,
 };
 pub use joint::{Joint, JointAnswer, JointPart, JointQuestion, OtherHome};
 pub use up::{

@@ -44,8 +44,8 @@ pub enum Up {
     Update(Told),
     /// The answer to [`Down::Get`](crate::Down::Get): how far the logs below me are (rule C3).
     Heads(Heads),
-    /// I hold no lease there any more, and no update that its home has not executed (rule C4). Only a member says so: a site
-    /// answers for those below it.
+    /// I hold no lease there any more, and its home has executed what I have answered under it (rule C4). A site says so only
+    /// after a [`Down::Recall`](crate::Down::Recall), when nobody below it holds one.
     GiveBack(GiveBack),
     /// What I show, and what all below me show that hold read leases, has come so far (rule C2).
     Seen(Seen),
@@ -157,7 +157,7 @@ pub struct Heads {
     pub heads: Vec<LogHead>,
 }
 
-/// A member gives leases back (rule C4).
+/// A child gives leases back (rule C4).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct GiveBack {
     /// The home of the segments.

@@ -27,7 +27,7 @@ pub(crate) fn all() -> Vec<Sample> {
     );
     assert_eq!(
         variants(&samples, "down"),
-        23,
+        24,
         "a kind of message has no sample"
     );
     samples
@@ -102,6 +102,7 @@ fn down_name(down: &Down) -> &'static str {
         Down::Tell(_) => "tell",
         Down::Withheld(_) => "withheld",
         Down::SeenWanted(_) => "seen wanted",
+        Down::Recall(_) => "recall",
     }
 }
 
@@ -345,6 +346,11 @@ fn downs() -> Vec<Down> {
         Down::Get(message::Get {
             home: HOME,
             pull: 300,
+            segments: vec![SEGMENT],
+            void: vec![(SEGMENT, NameId(300))],
+        }),
+        Down::Recall(message::Recall {
+            home: HOME,
             segments: vec![SEGMENT],
         }),
         Down::Withheld(message::Withheld {

@@ -3,7 +3,7 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use thorp_model::limits::LEASES_PER_CHILD_MAX;
-use thorp_model::{MemberId, Millis, SegmentId};
+use thorp_model::{MemberId, Millis, NameId, SegmentId};
 
 /// The write leases of one home that a parent has granted to its children, by their process starts.
 ///
@@ -92,6 +92,14 @@ impl Leases {
         }
     }
 
+    /// All leases of a name in a segment are void (rule R5).
+    pub(crate) fn end_of_name(&mut self, name: NameId, segment: SegmentId) {
+        let starts = MemberId::new(name, u64::MIN)..=MemberId::new(name, u64::MAX);
+        for (_, held) in self.0.range_mut(starts) {
+            held.remove(&segment);
+        }
+    }
+
     /// A planted bug: they end with the edge of their holder.
     pub(crate) fn forget(&mut self, child: MemberId) {
         self.0.remove(&child);
@@ -122,7 +130,6 @@ impl Leases {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thorp_model::NameId;
 
     #[test]
     fn a_lease_lasts_to_its_end_and_never_becomes_shorter() {

@@ -12,6 +12,7 @@ pub(crate) mod liveness;
 pub(crate) mod pending_writes;
 pub(crate) mod pulls;
 pub(crate) mod read_leases;
+pub(crate) mod recalls;
 pub(crate) mod reply_routes;
 pub(crate) mod reports;
 pub(crate) mod send_window;

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use thorp_model::limits::{PULL_HEADS_MAX, PULL_HEADS_OF_MEMBER_MAX, PULLS_MAX};
 use thorp_model::message::Heads;
 use thorp_model::planted::Bug;
-use thorp_model::{LogHead, MemberId, Millis, SegmentId, planted};
+use thorp_model::{LogHead, MemberId, Millis, NameId, SegmentId, planted};
 
 /// One pull. `O` is whoever gets its answer.
 #[derive(Debug)]
@@ -19,6 +19,8 @@ pub(crate) struct Pull<O> {
     due: Option<Millis>,
     /// Until then it is not known who may hold a lease.
     quiet_until: Millis,
+    /// Names below that have lost the right to write (rule R5).
+    void: Vec<(SegmentId, NameId)>,
     /// The children that may have written.
     asked: BTreeMap<MemberId, Asked>,
 }
@@ -64,6 +66,8 @@ pub(crate) struct Question {
     pub(crate) child: MemberId,
     pub(crate) number: u64,
     pub(crate) segments: Vec<SegmentId>,
+    /// Names that are not to be asked there (rule R5).
+    pub(crate) void: Vec<(SegmentId, NameId)>,
 }
 
 impl<O> Pull<O> {
@@ -83,6 +87,7 @@ impl<O> Pull<O> {
             child,
             number: question,
             segments: self.segments.clone(),
+            void: self.void.clone(),
         }
     }
 
@@ -112,7 +117,7 @@ impl<O> Pulls<O> {
         &mut self,
         now: Millis,
         origin: O,
-        segments: Vec<SegmentId>,
+        (segments, void): (Vec<SegmentId>, Vec<(SegmentId, NameId)>),
         (due, quiet_until): (Option<Millis>, Millis),
         leases: &Leases,
     ) -> Vec<Question> {
@@ -127,6 +132,7 @@ impl<O> Pulls<O> {
             begun: now,
             due,
             quiet_until,
+            void,
             asked: BTreeMap::new(),
             segments,
         };
@@ -155,6 +161,30 @@ impl<O> Pulls<O> {
         questions.collect()
     }
 
+    /// These names have lost the right to write in a segment: a child that waits for them is asked anew, without them (rule R5).
+    pub(crate) fn revoked(
+        &mut self,
+        children: &[MemberId],
+        segment: SegmentId,
+        void: &[(SegmentId, NameId)],
+    ) -> Vec<Question> {
+        let mut questions = Vec::new();
+        for pull in self.open.values_mut() {
+            if !pull.segments.contains(&segment) {
+                continue;
+            }
+            pull.void.retain(|(of, _)| *of != segment);
+            pull.void.extend(void);
+            for child in children {
+                let asked = pull.asked.get(child);
+                if asked.is_some_and(|asked| asked.named.is_none()) {
+                    questions.push(pull.ask(*child, &mut self.last_question));
+                }
+            }
+        }
+        questions
+    }
+
     /// A child has come by a new edge: what it has not answered is asked again.
     pub(crate) fn came(&mut self, child: MemberId) -> Vec<Question> {
         let waits = |pull: &&mut Pull<O>| {
@@ -169,6 +199,7 @@ impl<O> Pulls<O> {
             child,
             number,
             segments,
+            void: Vec::new(),
         }));
         questions
     }
@@ -340,7 +371,13 @@ mod tests {
     #[test]
     fn a_pull_waits_for_what_holders_of_leases_have_named() {
         let (mut pulls, leases) = (Pulls::default(), leased());
-        let asked = pulls.begin(Millis(0), 1, vec![ONE], (None, Millis(0)), &leases);
+        let asked = pulls.begin(
+            Millis(0),
+            1,
+            (vec![ONE], vec![]),
+            (None, Millis(0)),
+            &leases,
+        );
         assert_eq!(asked.len(), 1);
         assert_eq!(done(&mut pulls, 1, &leases, 0), 0);
         let again = pulls.came(CHILD);
@@ -361,7 +398,13 @@ mod tests {
     #[test]
     fn a_member_names_only_its_own_logs_in_the_segments_that_were_asked_for() {
         let (mut pulls, leases) = (Pulls::default(), leased());
-        let asked = pulls.begin(Millis(0), 1, vec![ONE], (None, Millis(0)), &leases);
+        let asked = pulls.begin(
+            Millis(0),
+            1,
+            (vec![ONE], vec![]),
+            (None, Millis(0)),
+            &leases,
+        );
         let others = LogHead {
             log: LogId(MemberId::new(NameId(9), 1)),
             ..head(u64::MAX)
@@ -384,7 +427,13 @@ mod tests {
     fn the_oldest_pull_makes_room() {
         let (mut pulls, leases) = (Pulls::default(), leased());
         for pull in 0..PULLS_MAX as u64 + 5 {
-            pulls.begin(Millis(0), pull, vec![ONE], (None, Millis(0)), &leases);
+            pulls.begin(
+                Millis(0),
+                pull,
+                (vec![ONE], vec![]),
+                (None, Millis(0)),
+                &leases,
+            );
         }
         assert_eq!(pulls.count(|_| true), PULLS_MAX);
         assert_eq!(pulls.count(|origin| *origin < 5), 0);
@@ -393,12 +442,24 @@ mod tests {
     #[test]
     fn a_pull_waits_for_nobody_whose_lease_has_ended() {
         let (mut pulls, leases) = (Pulls::default(), leased());
-        pulls.begin(Millis(0), 1, vec![ONE], (None, Millis(0)), &leases);
+        pulls.begin(
+            Millis(0),
+            1,
+            (vec![ONE], vec![]),
+            (None, Millis(0)),
+            &leases,
+        );
         assert_eq!(pulls.deadline(&leases), Some(Millis(100)));
         assert_eq!(done(&mut pulls, 99, &leases, 0), 0);
         assert_eq!(done(&mut pulls, 100, &leases, 0), 1);
         // Nobody holds one from now on.
-        let none = pulls.begin(Millis(100), 2, vec![ONE], (None, Millis(0)), &leases);
+        let none = pulls.begin(
+            Millis(100),
+            2,
+            (vec![ONE], vec![]),
+            (None, Millis(0)),
+            &leases,
+        );
         assert_eq!((none.len(), done(&mut pulls, 100, &leases, 0)), (0, 1));
     }
 
@@ -409,12 +470,18 @@ mod tests {
         pulls.begin(
             Millis(0),
             1,
-            vec![ONE],
+            (vec![ONE], vec![]),
             (Some(Millis(9)), Millis(0)),
             &leases,
         );
         assert_eq!(pulls.take_due(Millis(9), &leases).len(), 1);
-        pulls.begin(Millis(10), 2, vec![ONE], (None, Millis(0)), &leases);
+        pulls.begin(
+            Millis(10),
+            2,
+            (vec![ONE], vec![]),
+            (None, Millis(0)),
+            &leases,
+        );
         pulls.retain(Millis(11), &leases, |_| false);
         assert_eq!(pulls.owes_since(CHILD, &[ONE]), Some(Millis(0)));
         assert_eq!(
@@ -435,7 +502,7 @@ mod tests {
         pulls.begin(
             Millis(0),
             1,
-            vec![ONE],
+            (vec![ONE], vec![]),
             (Some(Millis(50)), Millis(60)),
             &leases,
         );

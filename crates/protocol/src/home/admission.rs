@@ -76,7 +76,10 @@ impl Admission {
             OnDurable::Answer(_, call, _)
             | OnDurable::Outcome(_, call, ..)
             | OnDurable::Watermark(_, call) => Some((&mut self.calls, call.member.name())),
-            OnDurable::NoPage(..) | OnDurable::Ask(..) | OnDurable::Nothing => None,
+            OnDurable::NoPage(..)
+            | OnDurable::Ask(..)
+            | OnDurable::Recall(..)
+            | OnDurable::Nothing => None,
         }
     }
 
@@ -133,6 +136,8 @@ fn count_of<'a>(under_way: &'a mut UnderWay, then: &OnDurable) -> Option<&'a mut
         OnDurable::Answer(..) | OnDurable::Outcome(..) | OnDurable::Watermark(..) => {
             Some(&mut under_way.calls)
         }
-        OnDurable::NoPage(..) | OnDurable::Ask(..) | OnDurable::Nothing => None,
+        OnDurable::NoPage(..) | OnDurable::Ask(..) | OnDurable::Recall(..) | OnDurable::Nothing => {
+            None
+        }
     }
 }

@@ -6,7 +6,7 @@ use crate::home::pages::remove::Remover;
 use crate::home::readers::{Readers, Reading};
 use crate::home::serve::Serve;
 use crate::home::tables::Tables;
-use crate::home::writers::Writers;
+use crate::home::writers::{self, Writers};
 use crate::home::{Outbox, responses};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -24,7 +24,7 @@ use thorp_model::{
 pub(super) struct Delivery<'a> {
     pub(super) serve: Serve<'a>,
     pub(super) remover: &'a mut Remover,
-    pub(super) writers: &'a Writers,
+    pub(super) writers: &'a mut Writers,
     pub(super) readers: &'a mut Readers,
 }
 
@@ -69,6 +69,10 @@ impl Delivery<'_> {
             }
             OnDurable::Watermark(edge, call) => self.tell_watermark(edge, call, outbox),
             OnDurable::Ask(edge, get) => outbox.down(edge, Down::Get(get)),
+            OnDurable::Recall(edge, segments) => {
+                outbox.note(Note::LeaseRecalled);
+                outbox.down(edge, Down::Recall(message::Recall { home, segments }));
+            }
             OnDurable::NoPage(page, waiter) => {
                 let child = self
                     .serve
@@ -136,6 +140,7 @@ impl Delivery<'_> {
         reading.ask(wanted, watermark, outbox);
         for segment in told {
             self.end_locks(segment, outbox);
+            self.end_leases(segment, outbox);
         }
     }
 
@@ -164,6 +169,15 @@ impl Delivery<'_> {
             let (purpose, then) = (Purpose::Housekeeping, OnDurable::Nothing);
             self.serve.log.append_ops(purpose, over, then, outbox);
         }
+    }
+
+    /// Others may write in a segment from now on: so does a lease to write.
+    fn end_leases(&mut self, segment: SegmentId, outbox: &mut Outbox) {
+        let serve = &mut self.serve;
+        let rights = &serve.tables.rights;
+        let may = |who| rights.may(who, segment, Right::Write);
+        let questions = self.writers.rights_changed(segment, may, outbox);
+        writers::ask(serve.children, questions, serve.log, outbox);
     }
 
     /// The answers that wait for readers.

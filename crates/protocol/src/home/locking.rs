@@ -35,7 +35,7 @@ pub(super) struct Wanted {
 #[derive(Debug)]
 pub(super) struct Locking<'a> {
     pub(super) queue: &'a mut LockQueue,
-    pub(super) writers: &'a Writers,
+    pub(super) writers: &'a mut Writers,
     pub(super) children: &'a Children,
     pub(super) tables: &'a mut Tables,
     pub(super) log: &'a mut Log,
@@ -184,12 +184,25 @@ impl Locking<'_> {
         let is_voted = self.tables.votes.writes_in(segments) && !planted::is(Bug::LockBesideVote);
         let is_written =
             self.writers.may_write(segments, now) && !planted::is(Bug::LockBesideWriter);
+        if is_written {
+            self.recall(segments, now);
+        }
         match held {
             Some(holder) => Some(self.name_of(holder)),
             None if self.queue.waiting.iter().any(is_before) || is_voted || is_written => {
                 Some(String::new())
             }
             None => None,
+        }
+    }
+
+    /// Wants back the leases that stand against a lock (rule C1).
+    fn recall(&mut self, segments: &[SegmentId], now: Millis) {
+        for (child, segments) in self.writers.recall(segments, now) {
+            // A child without an edge is asked when it comes.
+            if let Some(edge) = self.children.edge_of(child) {
+                self.log.after_all(OnDurable::Recall(edge, segments));
+            }
         }
     }
 

@@ -32,6 +32,7 @@
 //! | `segment_locks` | locks that sessions hold, and what is written under them (rule C5) |
 //! | `lock_queue`, `locking` | who waits for locks, and when each gets its own (rule C5) |
 //! | `readers` | answers that wait until readers with hard bounds have seen what they tell (rules C1, C2 and C4) |
+//! | `lease_origins` | in whose names leases to write were asked for (rules C4 and R5) |
 //! | `lease_log` | what is logged of leases, and awaited after a restart (rule C4) |
 
 mod admission;
@@ -50,6 +51,7 @@ mod history;
 mod housekeeping;
 mod interface;
 mod lease_log;
+mod lease_origins;
 mod lists;
 mod lock_queue;
 mod locking;
@@ -638,7 +640,10 @@ impl Home {
             }
             Up::Heads(heads) => self.writing(None).heads(edge, heads),
             Up::GiveBack(back) => match back.privilege {
-                Privilege::Write => self.writing(None).give_back(edge, &back),
+                Privilege::Write => {
+                    self.writing(None).give_back(edge, &back);
+                    self.locks.is_stirred = true;
+                }
                 Privilege::Read { .. } => self.reading().give_back(edge, &back.segments),
             },
             Up::Seen(seen) => self.reading().seen(edge, &seen, outbox),
@@ -1083,7 +1088,7 @@ impl Home {
                 waiters: &mut self.waiters,
             },
             remover: &mut self.remover,
-            writers: &self.writers,
+            writers: &mut self.writers,
             readers: &mut self.readers,
         }
     }
@@ -1101,7 +1106,7 @@ impl Home {
     fn locking(&mut self) -> Locking<'_> {
         Locking {
             queue: &mut self.locks,
-            writers: &self.writers,
+            writers: &mut self.writers,
             children: &self.children,
             tables: &mut self.tables,
             log: &mut self.log,
@@ -1112,7 +1117,6 @@ impl Home {
     fn writing(&mut self, carrier: Option<NameId>) -> Writing<'_> {
         Writing {
             locks: &self.locks,
-            home: self.config.home,
             writers: &mut self.writers,
             readers: &mut self.readers,
             children: &self.children,

@@ -4,10 +4,12 @@ use crate::edge::downstream::Children;
 use crate::edge::followers::Followers;
 use crate::edge::leases::Leases;
 use crate::edge::pulls::{Pull, Pulls, Question};
+use crate::edge::recalls::Recalls;
 use crate::edge::slow_holders::SlowHolders;
 use crate::home::Outbox;
 use crate::home::calls::{Caller, check_right};
 use crate::home::lease_log::LeaseLog;
+use crate::home::lease_origins::{LeaseOrigins, Loss};
 use crate::home::lock_queue::LockQueue;
 use crate::home::log::Log;
 use crate::home::log::queue::OnDurable;
@@ -22,8 +24,8 @@ use thorp_model::limits::{
 };
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CallError, CallId, CallResponse, CommitId, EdgeId, HomeId, LogHead, LogId, MemberId, Millis,
-    NameId, Note, Privilege, Right, SegmentId, Stamp, message, planted,
+    CallError, CallId, CallResponse, CommitId, EdgeId, LogHead, LogId, MemberId, Millis, NameId,
+    Note, Principal, Privilege, Right, SegmentId, Stamp, message, planted,
 };
 
 /// Who gets the answer to a pull.
@@ -53,6 +55,10 @@ pub(super) struct Writers {
     pulls: Pulls<Puller>,
     logged: LeaseLog,
     lease_ms: u32,
+    /// In whose names they were asked for.
+    origins: LeaseOrigins,
+    /// Leases that are wanted back, because somebody waits for a lock.
+    recalls: Recalls,
     /// Names that kept readers waiting until their leases were over.
     slow: SlowHolders,
     /// When it was last looked at.
@@ -69,6 +75,8 @@ impl Writers {
         Writers {
             followers: Followers::default(),
             leases: Leases::default(),
+            origins: LeaseOrigins::default(),
+            recalls: Recalls::default(),
             pulls: Pulls::default(),
             logged,
             lease_ms,
@@ -104,10 +112,12 @@ impl Writers {
     }
 
     /// The sizes of its tables, by name.
-    pub(super) fn sizes(&self) -> [(&'static str, usize); 4] {
+    pub(super) fn sizes(&self) -> [(&'static str, usize); 6] {
         [
             ("followers", self.followers.len()),
             ("leases", self.leases.len()),
+            ("lease_origins", self.origins.len()),
+            ("recalls", self.recalls.len()),
             ("pulls", self.pulls.count(|_| true)),
             ("slow_writers", self.slow.len()),
         ]
@@ -117,12 +127,51 @@ impl Writers {
     pub(super) fn may_write(&self, segments: &[SegmentId], now: Millis) -> bool {
         self.logged.quiet_until(segments) > now || !self.leases.holders(segments, now).is_empty()
     }
+
+    /// Others may write in a segment from now on. Nobody waits for those that have lost the right (rule R5). Returns the children that
+    /// are asked again, without them.
+    pub(super) fn rights_changed(
+        &mut self,
+        segment: SegmentId,
+        may: impl Fn(Principal) -> bool,
+        outbox: &mut Outbox,
+    ) -> Vec<Question> {
+        if planted::is(Bug::LeaseOutlivesRight) {
+            return Vec::new();
+        }
+        let mut asked = Vec::new();
+        for (child, loss) in self.origins.revoke(segment, may) {
+            outbox.note(Note::LeaseVoid);
+            match loss {
+                Loss::Lease => self.leases.end(child, &[segment]),
+                Loss::Some => asked.push(child),
+            }
+        }
+        let void = self.origins.void(&[segment]);
+        self.pulls.revoked(&asked, segment, &void)
+    }
+
+    /// Wants leases to write in these segments back. Returns what each holder is to be asked for.
+    pub(super) fn recall(
+        &mut self,
+        segments: &[SegmentId],
+        now: Millis,
+    ) -> Vec<(MemberId, Vec<SegmentId>)> {
+        let holders = self.leases.holders(segments, now).into_iter();
+        let wanted = holders.map(|child| {
+            let is_held = |of: &&SegmentId| self.leases.until(child, &[**of], now).is_some();
+            let held: Vec<SegmentId> = segments.iter().filter(is_held).copied().collect();
+            (child, self.recalls.add(child, &held))
+        });
+        wanted
+            .filter(|(_, segments)| !segments.is_empty())
+            .collect()
+    }
 }
 
 /// Grants leases, takes followers, and carries out pulls.
 #[derive(Debug)]
 pub(super) struct Writing<'a> {
-    pub(super) home: HomeId,
     pub(super) writers: &'a mut Writers,
     pub(super) readers: &'a mut Readers,
     pub(super) locks: &'a LockQueue,
@@ -212,9 +261,14 @@ impl Writing<'_> {
         let logged = &mut self.writers.logged;
         logged.note(segments, lease_ms, self.log, outbox)?;
         let until = now.plus(u64::from(lease_ms));
-        if !self.writers.leases.grant(child, segments, until) {
+        let origin = (caller.who, until);
+        let writers = &mut *self.writers;
+        if !writers.leases.grant(child, segments, until)
+            || !writers.origins.note(child, segments, origin)
+        {
             return Err(CallError::TooMany);
         }
+        writers.recalls.end(child, segments);
         outbox.note(Note::LeaseGranted);
         Ok(CallResponse::Leased { lease_ms })
     }
@@ -250,6 +304,8 @@ impl Writing<'_> {
         };
         let due = now.plus(u64::from(patience_ms));
         let quiet = self.writers.logged.quiet_until(&segments);
+        let void = self.writers.origins.void(&segments);
+        let wanted = (segments, void);
         let when = (Some(due), quiet);
         let Writers { pulls, leases, .. } = &mut *self.writers;
         let nobody = Leases::default();
@@ -257,7 +313,7 @@ impl Writing<'_> {
             true => &nobody,
             false => leases,
         };
-        let questions = pulls.begin(now, puller, segments, when, leases);
+        let questions = pulls.begin(now, puller, wanted, when, leases);
         self.ask(questions, outbox);
     }
 
@@ -273,16 +329,24 @@ impl Writing<'_> {
         }
     }
 
-    /// A member gives leases back. A site holds them for all below it.
+    /// A child gives leases back. A site holds them for all below it: it gives back only what it was asked for, and nothing that it
+    /// was granted since.
     pub(super) fn give_back(&mut self, edge: EdgeId, back: &message::GiveBack) {
-        let child = self.children.get(edge).map(|child| child.node);
-        if let Some(child) = child.filter(|_| self.children.is_member(edge)) {
-            // It has kept readers waiting, whether the lease runs out or not.
-            if let Some(since) = self.writers.pulls.owes_since(child, &back.segments) {
-                self.writers.blame(child, since);
-            }
-            self.writers.leases.end(child, &back.segments);
+        let Some(child) = self.children.get(edge).map(|child| child.node) else {
+            return;
+        };
+        let recalled = self.writers.recalls.end(child, &back.segments);
+        let is_member = self.children.is_member(edge);
+        let segments = match is_member {
+            true => &back.segments,
+            false => &recalled,
+        };
+        // It has kept readers waiting, whether the lease runs out or not.
+        let owes = self.writers.pulls.owes_since(child, segments);
+        if let Some(since) = owes.filter(|_| is_member) {
+            self.writers.blame(child, since);
         }
+        self.writers.leases.end(child, segments);
     }
 
     /// A child has come: what it was asked by an edge that is gone, it is asked again.
@@ -292,6 +356,14 @@ impl Writing<'_> {
         }
         let questions = self.writers.pulls.came(child);
         self.ask(questions, outbox);
+        let recalled = self.writers.recalls.of(child);
+        if let Some(edge) = self
+            .children
+            .edge_of(child)
+            .filter(|_| !recalled.is_empty())
+        {
+            self.log.after_all(OnDurable::Recall(edge, recalled));
+        }
     }
 
     /// Answers the pulls that wait for nobody, and those that may not wait longer.
@@ -325,7 +397,14 @@ impl Writing<'_> {
     pub(super) fn sweep(&mut self, now: Millis, outbox: &mut Outbox) {
         self.writers.leases.sweep(now);
         self.writers.slow.sweep(now);
-        let Writers { leases, logged, .. } = &mut *self.writers;
+        self.writers.origins.sweep(now);
+        let Writers {
+            leases,
+            logged,
+            recalls,
+            ..
+        } = &mut *self.writers;
+        recalls.retain(|child, segment| leases.until(child, &[segment], now).is_some());
         let is_held = |segment| !leases.holders(&[segment], now).is_empty();
         logged.sweep(now, is_held, self.log, outbox);
     }
@@ -361,18 +440,7 @@ impl Writing<'_> {
     }
 
     fn ask(&mut self, questions: Vec<Question>, outbox: &mut Outbox) {
-        for question in questions {
-            let Some(edge) = self.children.edge_of(question.child) else {
-                continue;
-            };
-            outbox.note(Note::PullPassed);
-            let get = message::Get {
-                home: self.home,
-                pull: question.number,
-                segments: question.segments,
-            };
-            self.log.after_all(OnDurable::Ask(edge, get));
-        }
+        ask(self.children, questions, self.log, outbox);
     }
 
     fn check(
@@ -389,5 +457,27 @@ impl Writing<'_> {
 
     fn answer(&mut self, edge: EdgeId, call: CallId, result: Called) {
         self.log.after_all(OnDurable::Answer(edge, call, result));
+    }
+}
+
+/// Questions go to children, behind all that was accepted.
+pub(super) fn ask(
+    children: &Children,
+    questions: Vec<Question>,
+    log: &mut Log,
+    outbox: &mut Outbox,
+) {
+    for question in questions {
+        let Some(edge) = children.edge_of(question.child) else {
+            continue;
+        };
+        outbox.note(Note::PullPassed);
+        let get = message::Get {
+            home: log.home(),
+            pull: question.number,
+            segments: question.segments,
+            void: question.void,
+        };
+        log.after_all(OnDurable::Ask(edge, get));
     }
 }

@@ -16,14 +16,24 @@ pub(in crate::member) struct Lease {
     is_asked: bool,
     /// The home does not grant it. Nobody waits for it.
     is_denied: bool,
-    /// The home does not grant it because others read with hard bounds.
-    is_outranked: bool,
+    /// The parent wants it back: nothing new is answered under it.
+    is_recalled: bool,
 }
 
 impl Lease {
     /// Whether the member believes in it.
     pub(in crate::member) fn is_held(&self, now: Millis) -> bool {
-        now < self.until
+        now < self.until && (!self.is_recalled || planted::is(Bug::AnswersRecalled))
+    }
+
+    /// The parent wants it back (rule C1).
+    pub(in crate::member) fn recall(&mut self) {
+        self.is_recalled = true;
+    }
+
+    /// Whether it is to be given back as soon as what was answered under it is executed.
+    pub(in crate::member) fn is_recalled(&self) -> bool {
+        self.is_recalled
     }
 
     /// Whether an answer to the program may wait for it.
@@ -33,12 +43,16 @@ impl Lease {
 
     /// Whether the member has to ask for it, or for more time.
     pub(in crate::member) fn is_due(&self, now: Millis) -> bool {
-        !self.is_asked && now >= self.due
+        !self.is_asked && now >= self.due && (!self.is_recalled || now >= self.until)
     }
 
     /// When it is to be asked for.
     pub(in crate::member) fn due(&self) -> Option<Millis> {
-        (!self.is_asked).then_some(self.due)
+        let recalled_until = match self.is_recalled {
+            true => self.until,
+            false => Millis(0),
+        };
+        (!self.is_asked).then_some(self.due.max(recalled_until))
     }
 
     /// The member asks now.
@@ -53,18 +67,12 @@ impl Lease {
             self.until = now.plus(lease_ms);
         }
         self.due = sent.plus(lease_ms / 4);
-        (self.is_asked, self.is_denied, self.is_outranked) = (false, false, false);
-    }
-
-    /// The home does not grant it for a while, because others read with hard bounds.
-    pub(in crate::member) fn outranked(&mut self, now: Millis) {
-        self.refused(now, false);
-        self.is_outranked = true;
+        (self.is_asked, self.is_denied, self.is_recalled) = (false, false, false);
     }
 
     /// The home does not grant it now.
     pub(in crate::member) fn refused(&mut self, now: Millis, is_denied: bool) {
-        (self.is_asked, self.is_denied, self.is_outranked) = (false, is_denied, false);
+        (self.is_asked, self.is_denied) = (false, is_denied);
         let wait = match is_denied {
             true => 20,
             false => 4,
@@ -74,7 +82,7 @@ impl Lease {
 
     /// The member gives it back, and holds no update that the home has not executed. False: it has none.
     pub(in crate::member) fn give_back(&mut self, now: Millis) -> bool {
-        let is_held = self.is_held(now) || self.is_asked;
+        let is_held = now < self.until || self.is_asked || self.is_recalled;
         *self = Lease::default();
         is_held
     }
@@ -82,6 +90,8 @@ impl Lease {
     /// The request is lost with its stream. What was granted lasts.
     pub(in crate::member) fn stream_ended(&mut self) {
         self.is_asked = false;
+        // The next parent says again whether it wants it back.
+        self.is_recalled = false;
         self.due = Millis(0);
     }
 }
@@ -104,5 +114,20 @@ mod tests {
         assert!(lease.is_held(Millis(1_499)) && lease.is_due(Millis(401)));
         lease.refused(Millis(500), true);
         assert!(!lease.may_come() && lease.is_held(Millis(1_499)));
+    }
+
+    #[test]
+    fn nothing_new_is_answered_under_a_recalled_lease() {
+        let mut lease = Lease::default();
+        lease.granted(Millis(0), 1_600, Millis(9));
+        lease.recall();
+        assert!(!lease.is_held(Millis(10)) && lease.is_recalled());
+        assert!(!lease.is_due(Millis(400)) && lease.due() == Some(Millis(1_500)));
+        assert!(lease.give_back(Millis(10)));
+        assert!(!lease.is_recalled() && !lease.give_back(Millis(10)));
+        lease.granted(Millis(20), 1_600, Millis(29));
+        lease.recall();
+        lease.stream_ended();
+        assert!(lease.is_held(Millis(30)), "the next parent asks again");
     }
 }

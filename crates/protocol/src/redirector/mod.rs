@@ -634,6 +634,9 @@ impl Redirector {
             // It is beside the stream.
             (Down::Update(_), _) => {}
             (Down::Get(get), Some(proxy)) => proxy.writing().pull(now, get, outbox),
+            (Down::Recall(recall), Some(proxy)) => {
+                proxy.writing().recalled(now, &recall, outbox);
+            }
             (Down::Tell(tell), Some(proxy)) => {
                 proxy.writing().told_to_tell(tell.segment, outbox);
             }

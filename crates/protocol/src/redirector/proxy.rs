@@ -327,6 +327,7 @@ impl Proxy {
         self.up.retain_waiting(|waiter| waiter.edge != edge);
         self.serve().helper_went(now, edge, outbox);
         self.watching().follow(outbox);
+        self.writing().give_back_recalled(now, outbox);
     }
 
     /// Gives up above what only children that have gone held.

@@ -12,9 +12,10 @@ use crate::redirector::waiter::Waiter;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use thorp_model::limits::{COMMIT_BYTES_MAX, PULL_HEADS_MAX};
+use thorp_model::planted::Bug;
 use thorp_model::{
     CallError, CallId, CallRequest, CallResponse, Down, EdgeId, MemberId, Millis, NodeKind, Note,
-    Peer, Privilege, SegmentId, Up, message,
+    Peer, Privilege, SegmentId, Up, message, planted,
 };
 
 /// What a call of a child asked for, until its home has answered.
@@ -37,6 +38,8 @@ pub(super) struct Writers {
     /// Each has the number that the parent has given it.
     pulls: Pulls<u64>,
     asked: BTreeMap<(CallId, EdgeId), Asked>,
+    /// The segments whose leases the parent wants back (rule C1).
+    recalled: BTreeSet<SegmentId>,
     /// Names that kept readers waiting until their leases were over.
     slow: SlowHolders,
     /// What the home has granted last, in milliseconds.
@@ -105,6 +108,7 @@ impl Writers {
     /// The stream has ended. Who followed goes on sharing without the home.
     pub(super) fn stream_ended(&mut self) {
         self.asked.clear();
+        self.recalled.clear();
         // The parent asks again.
         self.pulls.restart(self.now, &self.leases);
     }
@@ -151,6 +155,20 @@ impl Writers {
             ("pulls", self.pulls.count(|_| true)),
             ("slow_writers", self.slow.len()),
         ]
+    }
+
+    /// The recalled segments in which nobody below holds a lease, and nobody can be granted one by an answer that is on its way.
+    fn take_returned(&mut self, now: Millis) -> Vec<SegmentId> {
+        let (leases, asked) = (&self.leases, &self.asked);
+        let is_returned = |segment: &SegmentId| {
+            let is_asked = asked.values().any(|asked| match asked {
+                Asked::Lease(segments, Privilege::Write) => segments.contains(segment),
+                _ => false,
+            });
+            let is_held = is_asked || !leases.holders(&[*segment], now).is_empty();
+            !is_held || planted::is(Bug::GivesBackForOthers)
+        };
+        self.recalled.extract_if(.., is_returned).collect()
     }
 
     /// Forgets leases that have ended.
@@ -204,8 +222,14 @@ impl Writing<'_> {
                     return false;
                 }
                 outbox.note(Note::LeaseGranted);
+                // The parent has granted it since it wanted it back.
+                self.writers.recalled.retain(|of| !segments.contains(of));
                 let mayed = segments.into_iter().map(|segment| (edge, segment));
                 self.writers.may_write.extend(mayed);
+                true
+            }
+            (Some(Asked::Lease(..)), _) => {
+                self.give_back_recalled(now, outbox);
                 true
             }
             _ => true,
@@ -286,10 +310,40 @@ impl Writing<'_> {
     /// The parent asks how far the logs below are.
     pub(super) fn pull(&mut self, now: Millis, get: message::Get, outbox: &mut Outbox) {
         let Writers { pulls, leases, .. } = &mut *self.writers;
+        for (segment, name) in &get.void {
+            leases.end_of_name(*name, *segment);
+        }
         let when = (None, Millis(0));
-        let questions = pulls.begin(now, get.pull, get.segments, when, leases);
+        let wanted = (get.segments, get.void);
+        let questions = pulls.begin(now, get.pull, wanted, when, leases);
         self.ask(questions, outbox);
         self.finish(now, outbox);
+    }
+
+    /// The parent wants leases back: the children that hold them are asked (rule C1).
+    pub(super) fn recalled(&mut self, now: Millis, recall: &message::Recall, outbox: &mut Outbox) {
+        self.writers.recalled.extend(&recall.segments);
+        for child in self.writers.leases.holders(&recall.segments, now) {
+            self.recall(child, outbox);
+        }
+        self.finish(now, outbox);
+    }
+
+    /// A child is asked for all that the parent wants back, if it has an edge.
+    fn recall(&self, child: MemberId, outbox: &mut Outbox) {
+        let leases = &self.writers.leases;
+        let recalled = self.writers.recalled.iter().copied();
+        let start = Millis(0);
+        let held = recalled.filter(|of| leases.until(child, &[*of], start).is_some());
+        let segments: Vec<SegmentId> = held.collect();
+        if let Some(edge) = self
+            .children
+            .edge_of(child)
+            .filter(|_| !segments.is_empty())
+        {
+            let home = self.up.home;
+            outbox.down(edge, Down::Recall(message::Recall { home, segments }));
+        }
     }
 
     /// A child has answered.
@@ -305,7 +359,7 @@ impl Writing<'_> {
         self.finish(now, outbox);
     }
 
-    /// A member gives leases back.
+    /// A child gives leases back.
     pub(super) fn give_back(
         &mut self,
         now: Millis,
@@ -313,12 +367,16 @@ impl Writing<'_> {
         back: &message::GiveBack,
         outbox: &mut Outbox,
     ) {
-        if peer.kind == NodeKind::Member {
-            if let Some(since) = self.writers.pulls.owes_since(peer.node, &back.segments) {
-                self.writers.blame(peer.node, since, now);
-            }
-            self.writers.leases.end(peer.node, &back.segments);
+        let is_member = peer.kind == NodeKind::Member;
+        let owes = self.writers.pulls.owes_since(peer.node, &back.segments);
+        if let Some(since) = owes.filter(|_| is_member) {
+            self.writers.blame(peer.node, since, now);
         }
+        // Of a site below, only what was recalled counts: it may have been granted more since.
+        let recalled = &self.writers.recalled;
+        let may_end = |of: &&SegmentId| is_member || recalled.contains(of);
+        let segments: Vec<SegmentId> = back.segments.iter().filter(may_end).copied().collect();
+        self.writers.leases.end(peer.node, &segments);
         self.finish(now, outbox);
     }
 
@@ -326,6 +384,7 @@ impl Writing<'_> {
     pub(super) fn came(&mut self, child: MemberId, outbox: &mut Outbox) {
         let questions = self.writers.pulls.came(child);
         self.ask(questions, outbox);
+        self.recall(child, outbox);
     }
 
     /// Answers the pulls that wait for nobody.
@@ -348,6 +407,23 @@ impl Writing<'_> {
             };
             outbox.up(above, Up::Heads(heads));
         }
+        self.give_back_recalled(now, outbox);
+    }
+
+    /// Gives back what was recalled, where nobody below holds it any more.
+    pub(super) fn give_back_recalled(&mut self, now: Millis, outbox: &mut Outbox) {
+        let Some(above) = self.up.edge else {
+            return;
+        };
+        let segments = self.writers.take_returned(now);
+        if !segments.is_empty() {
+            let back = message::GiveBack {
+                home: self.up.home,
+                segments,
+                privilege: Privilege::Write,
+            };
+            outbox.up(above, Up::GiveBack(back));
+        }
     }
 
     fn ask(&self, questions: Vec<Question>, outbox: &mut Outbox) {
@@ -360,6 +436,7 @@ impl Writing<'_> {
                 home: self.up.home,
                 pull: question.number,
                 segments: question.segments,
+                void: question.void,
             };
             outbox.down(edge, Down::Get(get));
         }

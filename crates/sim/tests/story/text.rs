@@ -234,7 +234,16 @@ impl Pen<'_> {
             Down::Get(get) => {
                 let segments = get.segments.iter().map(|segment| names::segment(*segment));
                 let segments: Vec<String> = segments.collect();
-                format!("pull of {}", segments.join(" "))
+                let void = get.void.iter().map(|(segment, name)| {
+                    let (name, segment) = (rights::name(*name), names::segment(*segment));
+                    format!(", not of {name} in {segment}")
+                });
+                format!("pull of {}{}", segments.join(" "), void.collect::<String>())
+            }
+            Down::Recall(recall) => {
+                let segments = recall.segments.iter().map(|of| names::segment(*of));
+                let segments: Vec<String> = segments.collect();
+                format!("recall of leases in {}", segments.join(" "))
             }
             Down::Tell(tell) => format!("tell updates of {}", names::segment(tell.segment)),
             Down::Image(message::FetchResponse {

@@ -34,6 +34,8 @@ pub(in crate::home) enum OnDurable {
     Watermark(EdgeId, CallId),
     /// A pull goes to a child, behind the leases that the child was granted (rule C3).
     Ask(EdgeId, message::Get),
+    /// Leases to write are wanted back (rule C1).
+    Recall(EdgeId, Vec<SegmentId>),
     /// There is no such page.
     NoPage(PageId, Waiter),
     /// Nothing is sent.
@@ -76,7 +78,10 @@ impl OnDurable {
             | OnDurable::Answer(edge, ..)
             | OnDurable::Outcome(edge, ..)
             | OnDurable::Watermark(edge, _) => Some(*edge),
-            OnDurable::NoPage(..) | OnDurable::Ask(..) | OnDurable::Nothing => None,
+            OnDurable::NoPage(..)
+            | OnDurable::Ask(..)
+            | OnDurable::Recall(..)
+            | OnDurable::Nothing => None,
         }
     }
 

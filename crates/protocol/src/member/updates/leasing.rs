@@ -7,7 +7,11 @@ use crate::member::calls::{Called, Purpose};
 use crate::member::updates::{InSegment, Unanswered, Updates, respond};
 use alloc::vec::Vec;
 use thorp_model::limits::LEASED_SEGMENTS_MAX;
-use thorp_model::{CallError, CallRequest, CallResponse, HomeId, Millis, Privilege, Up, message};
+use thorp_model::planted::Bug;
+use thorp_model::{
+    CallError, CallRequest, CallResponse, EdgeId, HomeId, Millis, Privilege, SegmentId, Up,
+    message, planted,
+};
 
 /// Asks for leases, gives them back, and answers programs that wait for one.
 #[derive(Debug)]
@@ -95,16 +99,51 @@ impl Leasing<'_> {
                     let is_idle = here.written.is_some_and(|at| now.since(at) > lease_ms);
                     here.is_idle = is_idle && here.custody.is_settled();
                 }
-                Err(CallError::Busy | CallError::NotDelegated(_)) => {
+                // Others read there with hard bounds, or wait for a lock; or the home has too much to do.
+                Err(CallError::Busy | CallError::NotDelegated(_) | CallError::Privileged) => {
                     here.lease.refused(now, false);
                 }
-                Err(CallError::Privileged) => here.lease.outranked(now),
                 _ => here.lease.refused(now, true),
             }
         }
         self.answer(outbox);
         self.give_back(home, |here| here.is_idle, outbox);
+        self.give_back_recalled(home, outbox);
         self.lease(home, outbox);
+    }
+
+    /// The parent wants leases back (rule C1). Nothing new is answered under them.
+    pub(in crate::member) fn recalled(&mut self, recall: &message::Recall, outbox: &mut Outbox) {
+        let (home, log) = (recall.home, self.updates.log.id());
+        for segment in &recall.segments {
+            let here = self.updates.of.entry((home, *segment)).or_default();
+            here.lease.recall();
+            here.last_leased = here.custody.next_number(log) - 1;
+        }
+        self.answer(outbox);
+        self.give_back_recalled(home, outbox);
+    }
+
+    /// Gives back what was recalled, where the home has executed all that was answered under it. An answer to a request that is under
+    /// way would grant it anew.
+    pub(super) fn give_back_recalled(&mut self, home: HomeId, outbox: &mut Outbox) {
+        let (now, log) = (self.now(), self.updates.log.id());
+        let Some(edge) = self.caller.homes.edge(home) else {
+            return;
+        };
+        if self.updates.leasing.contains_key(&home) {
+            return;
+        }
+        let mut segments = Vec::new();
+        for ((of, segment), here) in &mut self.updates.of {
+            let is_over = here.leased_is_saved(log) || planted::is(Bug::GivesBackTooEarly);
+            if *of == home && here.lease.is_recalled() && is_over {
+                here.lease.give_back(now);
+                here.lease.refused(now, false);
+                segments.push(*segment);
+            }
+        }
+        self.send_back(edge, home, segments, outbox);
     }
 
     /// Gives back the leases of segments in which nothing is kept any more, where that is wanted: nobody has to ask this member
@@ -127,6 +166,10 @@ impl Leasing<'_> {
                 segments.push(*segment);
             }
         }
+        self.send_back(edge, home, segments, outbox);
+    }
+
+    fn send_back(&self, edge: EdgeId, home: HomeId, segments: Vec<SegmentId>, outbox: &mut Outbox) {
         if !segments.is_empty() {
             let back = message::GiveBack {
                 home,

@@ -41,6 +41,8 @@ struct InSegment {
     custody: Custody,
     following: Following,
     lease: Lease,
+    /// The last number of this member's log that may have been answered under a lease which was recalled.
+    last_leased: u64,
     /// How many visits of the program want updates of others.
     wanted: usize,
     /// Requests to follow that are not answered.
@@ -59,6 +61,12 @@ impl InSegment {
     /// Whether the member has to hear of what is saved here.
     fn is_followed(&self) -> bool {
         self.wanted > 0 || !self.custody.is_settled() || self.following.bytes() > 0
+    }
+
+    /// Whether the home has executed all that was answered under a recalled lease.
+    fn leased_is_saved(&self, log: LogId) -> bool {
+        let mut open = self.custody.open().map(|own| own.update.id);
+        open.all(|id| id.log == log && id.number > self.last_leased)
     }
 
     /// All logs of which something is shown or kept.

@@ -270,6 +270,7 @@ impl Updating<'_> {
         }
         here.is_to_tell = true;
         self.sharing().tell_due(outbox);
+        self.leasing().give_back_recalled(home, outbox);
     }
 
     fn settle(
@@ -434,6 +435,7 @@ impl Updating<'_> {
             // Its reason comes with the answer to the commit, or when it is sent once more.
             here.custody.show(id, false);
         }
+        self.leasing().give_back_recalled(home, outbox);
         settled
     }
 
@@ -524,6 +526,7 @@ impl Updating<'_> {
             Some(refusal) if is_for_good(&refusal) => self.reject(home, id, refusal, outbox),
             Some(refusal) => self.go_back(home, id, refusal, outbox),
         }
+        self.leasing().give_back_recalled(home, outbox);
         self.send(home, outbox);
     }
 

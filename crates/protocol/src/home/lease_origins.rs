@@ -1,0 +1,143 @@
+//! In whose name the leases to write were asked for (rules C4 and R5).
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use thorp_model::limits::{LEASES_PER_CHILD_MAX, VOID_LEASES_TOLD_MAX};
+use thorp_model::{MemberId, Millis, NameId, Principal, SegmentId};
+
+/// A lease that was granted for one member.
+#[derive(Clone, Copy, Debug)]
+struct Origin {
+    until: Millis,
+    /// Its member has lost the right: nobody waits for it.
+    is_void: bool,
+}
+
+/// What a child loses because a right was taken away.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Loss {
+    /// Nobody below it may write there: its lease is over.
+    Lease,
+    /// Some may, and the child is not to wait for the others.
+    Some,
+}
+
+/// For which members a home has granted each lease of its children. A site asks for many.
+///
+/// Invariant: a child holds a lease in a segment only as long as it has an origin there that is not void.
+#[derive(Debug, Default)]
+pub(super) struct LeaseOrigins(BTreeMap<(SegmentId, MemberId), BTreeMap<Principal, Origin>>);
+
+impl LeaseOrigins {
+    /// A child asks for a lease in these segments, in the name of a member. False: there is no place for it.
+    pub(super) fn note(
+        &mut self,
+        child: MemberId,
+        segments: &[SegmentId],
+        (who, until): (Principal, Millis),
+    ) -> bool {
+        let of_child = self.0.iter().filter(|((_, of), _)| *of == child);
+        let held: usize = of_child.map(|(_, origins)| origins.len()).sum();
+        if held + segments.len() > 2 * LEASES_PER_CHILD_MAX {
+            return false;
+        }
+        for segment in segments {
+            let origins = self.0.entry((*segment, child)).or_default();
+            let is_void = false;
+            origins.insert(who, Origin { until, is_void });
+        }
+        true
+    }
+
+    /// A right was taken away in a segment. Returns which children lose something there.
+    pub(super) fn revoke(
+        &mut self,
+        segment: SegmentId,
+        may: impl Fn(Principal) -> bool,
+    ) -> Vec<(MemberId, Loss)> {
+        let (first, last) = (MemberId(u128::MIN), MemberId(u128::MAX));
+        let here = self.0.range_mut((segment, first)..=(segment, last));
+        let mut lost = Vec::new();
+        for ((_, child), origins) in here {
+            let mut is_changed = false;
+            for (who, origin) in origins.iter_mut() {
+                let is_over = !origin.is_void && !may(*who);
+                origin.is_void |= is_over;
+                is_changed |= is_over;
+            }
+            let is_left = origins.values().any(|origin| !origin.is_void);
+            match (is_changed, is_left) {
+                (true, true) => lost.push((*child, Loss::Some)),
+                (true, false) => lost.push((*child, Loss::Lease)),
+                (false, _) => {}
+            }
+        }
+        lost
+    }
+
+    /// The names of which all leases in these segments are void.
+    pub(super) fn void(&self, segments: &[SegmentId]) -> Vec<(SegmentId, NameId)> {
+        let void = segments.iter().flat_map(|segment| {
+            let void = self.names(*segment, true).into_iter();
+            let valid = self.names(*segment, false);
+            let void = void.filter(move |name| !valid.contains(name));
+            void.map(|name| (*segment, name))
+        });
+        void.take(VOID_LEASES_TOLD_MAX).collect()
+    }
+
+    fn names(&self, segment: SegmentId, is_void: bool) -> BTreeSet<NameId> {
+        let (first, last) = (MemberId(u128::MIN), MemberId(u128::MAX));
+        let here = self.0.range((segment, first)..=(segment, last));
+        let origins = here.flat_map(|(_, origins)| origins);
+        let of_kind = origins.filter(|(_, origin)| origin.is_void == is_void);
+        of_kind.map(|(who, _)| who.name).collect()
+    }
+
+    /// Forgets those that have ended.
+    pub(super) fn sweep(&mut self, now: Millis) {
+        self.0.retain(|_, origins| {
+            origins.retain(|_, origin| origin.until > now);
+            !origins.is_empty()
+        });
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.0.values().map(BTreeMap::len).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SITE: MemberId = MemberId(9);
+    const ONE: SegmentId = SegmentId(1);
+
+    fn who(name: u64) -> Principal {
+        Principal {
+            name: NameId(name),
+            is_operator: false,
+        }
+    }
+
+    #[test]
+    fn a_site_loses_its_lease_when_nobody_below_it_may_write() {
+        let mut origins = LeaseOrigins::default();
+        assert!(origins.note(SITE, &[ONE], (who(1), Millis(100))));
+        assert!(origins.note(SITE, &[ONE], (who(2), Millis(90))));
+        let first = origins.revoke(ONE, |of| of != who(1));
+        assert_eq!(first, [(SITE, Loss::Some)]);
+        assert_eq!(origins.void(&[ONE]), [(ONE, who(1).name)]);
+        assert_eq!(origins.revoke(ONE, |of| of != who(1)), []);
+        assert_eq!(origins.revoke(ONE, |_| false), [(SITE, Loss::Lease)]);
+        assert!(
+            origins.note(SITE, &[ONE], (who(1), Millis(100))),
+            "given back"
+        );
+        assert_eq!(origins.void(&[ONE]), [(ONE, who(2).name)]);
+        origins.sweep(Millis(100));
+        assert_eq!(origins.len(), 0);
+    }
+}
