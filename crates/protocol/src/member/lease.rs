@@ -11,6 +11,9 @@ use thorp_model::{Millis, believed_until, planted};
 #[derive(Debug, Default)]
 pub(in crate::member) struct Lease {
     until: Millis,
+    lease_ms: u64,
+    /// The home has given it no more time when the member asked last.
+    is_refused: bool,
     /// When the lease is to be asked for again.
     due: Millis,
     is_asked: bool,
@@ -24,6 +27,12 @@ impl Lease {
     /// Whether the member believes in it.
     pub(in crate::member) fn is_held(&self, now: Millis) -> bool {
         now < self.until
+    }
+
+    /// Whether the home is sure to have an update before the lease ends, if the oldest one waits for it so long. A home that gives no
+    /// more time has readers that wait (rule C4).
+    pub(in crate::member) fn keeps_pace(&self, oldest_ms: u64) -> bool {
+        !self.is_refused && oldest_ms <= self.lease_ms / 4
     }
 
     /// Whether an answer to the program may wait for it.
@@ -53,7 +62,9 @@ impl Lease {
             self.until = now.plus(lease_ms);
         }
         self.due = sent.plus(lease_ms / 4);
+        self.lease_ms = lease_ms;
         (self.is_asked, self.is_denied, self.is_outranked) = (false, false, false);
+        self.is_refused = false;
     }
 
     /// The home does not grant it for a while, because others read with hard bounds.
@@ -65,6 +76,7 @@ impl Lease {
     /// The home does not grant it now.
     pub(in crate::member) fn refused(&mut self, now: Millis, is_denied: bool) {
         (self.is_asked, self.is_denied, self.is_outranked) = (false, is_denied, false);
+        self.is_refused = true;
         let wait = match is_denied {
             true => 20,
             false => 4,
@@ -104,5 +116,16 @@ mod tests {
         assert!(lease.is_held(Millis(1_499)) && lease.is_due(Millis(401)));
         lease.refused(Millis(500), true);
         assert!(!lease.may_come() && lease.is_held(Millis(1_499)));
+    }
+
+    #[test]
+    fn a_member_keeps_pace_while_it_gets_more_time_and_its_home_has_what_is_old() {
+        let mut lease = Lease::default();
+        lease.granted(Millis(0), 1_600, Millis(9));
+        assert!(lease.keeps_pace(400) && !lease.keeps_pace(401));
+        lease.refused(Millis(500), false);
+        assert!(lease.is_held(Millis(600)) && !lease.keeps_pace(0));
+        lease.granted(Millis(700), 1_600, Millis(709));
+        assert!(lease.keeps_pace(0));
     }
 }
