@@ -14,10 +14,13 @@ BROKEN ?= VoteNotLocked InvalidationLost VersionsIgnored EvidenceRewritten Reads
 MODEL ?=
 TRANSACTIONS ?= 90000
 BROKEN_TRANSACTIONS ?= 3000
+WEAK ?= 2
+# Who has to reject it: the bug.
+BROKEN_BESIDE ?= adya:UpdateTakenTwice appends:UpdateTakenTwice snapshots:InvalidationLost
 OPERATIONS_MIN ?= 1000000
 READS ?= 20000
-BROKEN_READS ?= 20000
-UNBOUND ?= AnswerNotWithheld WritersNotAsked
+BROKEN_READS ?= 100000
+UNBOUND ?= AnswerNotWithheld WritersNotAsked MissedNotCounted SeenWhenSent HeadsNotAwaited ReadLeaseBesideWriter
 ANSWERS ?= 100000
 WRONG_RULES ?= WriteWithoutRead MembersIgnored ListForWriters
 PYTHON ?=
@@ -98,12 +101,16 @@ histories: ## What real processes did under faults, judged by another's checker;
 		--target-dir $(BUILT)/planted --config 'profile.release.lto="off"'
 	@rm -f $(BUILT)/histories.jsonl; \
 	run="$(BUILT)/release/thorp-histories run --thorp $(BUILT)/release/thorp --tally $(BUILT)/histories.jsonl"; \
-	for workload in registers lists; do for strict in "" --strict; do \
+	for workload in registers "lists --weak $(WEAK)"; do for strict in "" --strict; do \
 		$$run --transactions $(TRANSACTIONS) --workload $$workload $$strict || exit 1; \
 	done; done; \
 	run="$(BUILT)/planted/release/thorp-histories run --thorp $(BUILT)/planted/release/thorp --tally $(BUILT)/histories.jsonl"; \
 	for bug in $(BROKEN); do \
 		$$run --workload lists --transactions $(BROKEN_TRANSACTIONS) --bug $$bug --out $(BUILT)/planted/$$bug.jsonl || exit 1; \
+	done; \
+	for bug in $(BROKEN_BESIDE); do \
+		$$run --workload lists --weak $(WEAK) --transactions $(BROKEN_TRANSACTIONS) --by $${bug%:*} --bug $${bug#*:} \
+			--out $(BUILT)/planted/$${bug#*:}-beside.jsonl || exit 1; \
 	done
 	@$(BUILT)/release/thorp-histories sum $(BUILT)/histories.jsonl --operations-min $(OPERATIONS_MIN)
 

@@ -1,7 +1,8 @@
 //! The verdict.
 
 use crate::record::History;
-use crate::{Options, Outcome, Workload};
+use crate::snapshots::Judged;
+use crate::{By, Options, Outcome, Workload};
 use adya::{Opts, Report, Valid};
 use std::fs;
 use std::path::PathBuf;
@@ -36,38 +37,72 @@ pub(crate) fn judge(history: &History, options: &Options) -> Outcome<Report> {
     Ok(adya::check(&parsed, workload, &opts))
 }
 
-/// Tells the verdict. Whether it is as it must be.
-pub(crate) fn tell(report: &Report, history: &History, options: &Options) -> Outcome<bool> {
-    if report.valid != Valid::True || options.out.is_some() {
-        let out = options.out.clone();
-        let out = out.unwrap_or_else(|| PathBuf::from("history.jsonl"));
-        fs::write(&out, history.lines.join("\n"))?;
-        println!("the history: {}", out.display());
+/// What all judges say.
+pub(crate) struct Verdicts {
+    pub(crate) report: Report,
+    /// Of lists: what is lost, or there and should not be.
+    pub(crate) appends: Vec<String>,
+    pub(crate) snapshots: Judged,
+}
+
+impl Verdicts {
+    /// Tells the verdicts. Whether they are as they must be.
+    pub(crate) fn tell(&self, history: &History, options: &Options) -> Outcome<bool> {
+        let rejected = self.rejected();
+        if !rejected.is_empty() || options.out.is_some() {
+            let out = options.out.clone();
+            let out = out.unwrap_or_else(|| PathBuf::from("history.jsonl"));
+            fs::write(&out, history.lines.join("\n"))?;
+            println!("the history: {}", out.display());
+        }
+        for (kind, anomalies) in &self.report.anomalies {
+            println!("{kind}: {}", anomalies.len());
+            if let Some(first) = anomalies.first() {
+                println!("{}", shortened(&first.explanation));
+            }
+        }
+        let wrong = self.appends.iter().take(EXPLANATION_LINES_MAX);
+        wrong.for_each(|wrong| println!("{wrong}"));
+        if options.weak > 0 {
+            self.snapshots.tell();
+        }
+        if self.report.valid == Valid::Unknown {
+            return Err("the checker cannot tell".into());
+        }
+        let model = model(options.strict);
+        match (&options.bug, rejected.as_slice()) {
+            (None, []) => println!("it is {model}"),
+            (None, by) => println!("IT IS NOT {model}, or something else is wrong: {by:?}"),
+            (Some(bug), by) if by.contains(&options.by) => {
+                println!("rejected, as it must be with {bug} planted: {by:?}");
+            }
+            (Some(bug), by) => println!(
+                "NOT REJECTED by {:?}, although {bug} is planted: {by:?}",
+                options.by
+            ),
+        }
+        Ok(match options.bug {
+            None => rejected.is_empty(),
+            Some(_) => rejected.contains(&options.by),
+        })
     }
-    for (kind, anomalies) in &report.anomalies {
-        println!("{kind}: {}", anomalies.len());
-        if let Some(first) = anomalies.first() {
-            println!("{}", shortened(&first.explanation));
-        }
+
+    /// Who rejects it.
+    fn rejected(&self) -> Vec<By> {
+        let all = [
+            (By::Adya, self.report.valid != Valid::True),
+            (By::Appends, !self.appends.is_empty()),
+            (By::Snapshots, !self.snapshots.anomalies.is_empty()),
+        ];
+        let rejected = all.into_iter().filter(|(_, rejects)| *rejects);
+        rejected.map(|(by, _)| by).collect()
     }
-    match (report.valid, &options.bug) {
-        (Valid::Unknown, _) => Err("the checker cannot tell".into()),
-        (Valid::True, None) => {
-            println!("it is {}", model(options.strict));
-            Ok(true)
-        }
-        (Valid::False, None) => {
-            println!("IT IS NOT {}", model(options.strict));
-            Ok(false)
-        }
-        (Valid::False, Some(bug)) => {
-            println!("rejected, as it must be with {bug} planted");
-            Ok(true)
-        }
-        (Valid::True, Some(bug)) => {
-            println!("NOT REJECTED, although {bug} is planted");
-            Ok(false)
-        }
+
+    /// What snapshots should have shown and did not.
+    pub(crate) fn missing(&self, options: &Options) -> Option<String> {
+        let shows_nothing = self.snapshots.whole == 0 || self.snapshots.stale == 0;
+        (options.weak > 0 && shows_nothing)
+            .then(|| "no snapshot of several parts, or none that was old".to_owned())
     }
 }
 

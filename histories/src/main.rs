@@ -13,18 +13,26 @@
 //! *Registers*: transactions read and overwrite, also without reading; there the checker sees no order of what was overwritten,
 //! so it is GIVEN one, that of the commits' stamps, or blind writes could do anything.
 
+mod append;
+mod appends;
 mod faults;
 mod identity;
 mod judge;
 mod link;
+mod lists;
+mod outcome;
 mod place;
 mod planted;
 mod process;
 mod record;
 mod roster;
+mod saved;
+mod saying;
+mod snapshots;
 mod sum;
 mod told;
 mod village;
+mod weak;
 mod worker;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -83,6 +91,18 @@ struct Options {
     /// Plants this bug in all processes (this command and thorp must be built with planted-bugs): the history must be rejected
     #[arg(long, value_name = "BUG")]
     bug: Option<String>,
+    /// Who has to reject it
+    #[arg(long, value_enum, default_value = "adya", requires = "bug")]
+    by: By,
+    /// So many weak sessions in each member: visits of other presets append to the same lists, or read snapshots. Takes
+    /// --workload lists
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 0,
+        conflicts_with = "identities"
+    )]
+    weak: u64,
     /// Where to write the history; a rejected one is written in any case
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -97,6 +117,17 @@ enum Workload {
     Lists,
     /// Read registers, overwrite them
     Registers,
+}
+
+/// A judge.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum By {
+    /// The checker that was not written here
+    Adya,
+    /// Ours: each answered append is in its list once
+    Appends,
+    /// Ours: each snapshot is of one moment
+    Snapshots,
 }
 
 fn main() -> ExitCode {
@@ -126,6 +157,10 @@ fn run(options: &Options) -> Outcome<bool> {
         // What a revoked member had begun has no place in the order that registers need.
         return Err("--identities takes --workload lists".into());
     }
+    if options.weak > 0 && options.workload != Workload::Lists {
+        // Blind appends make no order of registers.
+        return Err("--weak takes --workload lists".into());
+    }
     let seed = match options.seed {
         Some(seed) => seed,
         None => unchosen_seed(),
@@ -149,31 +184,41 @@ fn run(options: &Options) -> Outcome<bool> {
         false => faults::strike_until_done(&mut village, options, &mut dice)?,
     };
     println!("{tally}");
-    let Ended { events, turns } = village.end()?;
+    let Ended {
+        events,
+        snapshots,
+        turns,
+    } = village.end()?;
     let ran = begun.elapsed();
     println!(
         "members turned to another redirector {} times; one began to carry it for others {} times",
         turns.turned, turns.carried
     );
+    let appends = appends::Appends::of(&events);
     let history = record::History::of(events, options.workload)?;
     println!("{}", history.summary());
     let begun = Instant::now();
-    let verdict = judge::judge(&history, options)?;
+    let verdicts = judge::Verdicts {
+        report: judge::judge(&history, options)?,
+        appends: appends.wrong(),
+        snapshots: snapshots::judge(&appends, snapshots),
+    };
     let judged = begun.elapsed();
     println!(
-        "{:.0} s, and {:.1} s for the checker",
+        "{:.0} s, and {:.1} s for the judges",
         ran.as_secs_f64(),
         judged.as_secs_f64()
     );
-    let as_it_must_be = judge::tell(&verdict, &history, options)?;
+    let as_it_must_be = verdicts.tell(&history, options)?;
     // A broken build that was rejected has shown what it can.
-    if let Some(missing) =
-        sum::missing(&history, turns, &tally, options).filter(|_| options.bug.is_none())
-    {
+    let missing = sum::missing(&history, turns, &tally, options)
+        .or_else(|| verdicts.missing(options))
+        .filter(|_| options.bug.is_none());
+    if let Some(missing) = missing {
         return Err(format!("{missing}: that says nothing").into());
     }
     if let Some(path) = options.tally.as_deref().filter(|_| as_it_must_be) {
-        sum::note(path, &history, &tally, (ran, judged), options)?;
+        sum::note(path, (&history, &verdicts), &tally, (ran, judged), options)?;
     }
     Ok(as_it_must_be)
 }

@@ -73,6 +73,9 @@ pub(crate) struct Ways {
     /// Bytes of pages to keep, if not as many as a member keeps by default
     #[arg(long)]
     cache: Option<usize>,
+    /// Where its updates are until their homes have them
+    #[arg(long)]
+    log: Option<PathBuf>,
 }
 
 impl Ways {
@@ -88,6 +91,9 @@ impl Ways {
         }
         if let Some(bytes) = self.cache {
             config = config.cache_bytes(bytes);
+        }
+        if let Some(log) = &self.log {
+            config = config.log(log);
         }
         let config = config.identity(&self.identity).name(name);
         let config = config.alive(Duration::from_millis(ALIVE_MS), ALIVE_MISSED_MAX);

@@ -14,7 +14,16 @@ pub(crate) struct Event {
     place: String,
     value: Value,
     stamp: Option<(u64, u64)>,
+    /// The preset of a weak session.
+    weak: Option<String>,
+    /// The number of a weak session.
+    session: Option<u64>,
+    /// Of the reader that comes when everything has ended.
+    is_last: bool,
 }
+
+/// A log has answered an append. Its end comes later.
+pub(crate) const SAVED: &str = "saved";
 
 impl Event {
     pub(crate) fn parse(line: &Value) -> Outcome<Self> {
@@ -27,15 +36,69 @@ impl Event {
             place: line["place"].as_str().unwrap_or_default().to_owned(),
             stamp: stamp[0].as_u64().zip(stamp[1].as_u64()),
             value: line["value"].clone(),
+            weak: line["weak"].as_str().map(str::to_owned),
+            session: line["session"].as_u64(),
+            is_last: line["last"].as_bool().unwrap_or_default(),
         })
     }
 
+    /// A transaction of a program that is not weak.
     pub(crate) fn is_committed(&self) -> bool {
+        self.is_ok() && self.weak.is_none()
+    }
+
+    pub(crate) fn is_ok(&self) -> bool {
         self.kind == "ok"
     }
 
-    fn is_end(&self) -> bool {
-        self.kind != "invoke"
+    pub(crate) fn is_saved(&self) -> bool {
+        self.kind == SAVED
+    }
+
+    pub(crate) fn is_refused(&self) -> bool {
+        self.kind == "fail"
+    }
+
+    pub(crate) fn is_last(&self) -> bool {
+        self.is_last
+    }
+
+    pub(crate) fn is_end(&self) -> bool {
+        self.kind != "invoke" && !self.is_saved()
+    }
+
+    pub(crate) fn time(&self) -> u64 {
+        self.time
+    }
+
+    pub(crate) fn process(&self) -> u64 {
+        self.process
+    }
+
+    pub(crate) fn session(&self) -> Option<u64> {
+        self.session
+    }
+
+    /// The preset and the session of a weak append.
+    pub(crate) fn weak(&self) -> Option<&str> {
+        self.weak.as_deref()
+    }
+
+    /// Keys, and what was appended to them.
+    pub(crate) fn appends(&self) -> impl Iterator<Item = (u64, i64)> {
+        let steps = self.steps().filter(|step| step[0] == "append");
+        steps.filter_map(|step| step[1].as_u64().zip(step[2].as_i64()))
+    }
+
+    /// Keys, and what was read of them.
+    pub(crate) fn reads(&self) -> impl Iterator<Item = (u64, Vec<i64>)> {
+        let steps = self.steps().filter(|step| step[0] == "r");
+        let list = |value: &Value| {
+            value
+                .as_array()
+                .map(|list| list.iter().filter_map(Value::as_i64).collect())
+        };
+        steps.filter_map(move |step| step[1].as_u64().zip(list(&step[2])))
     }
 
     fn steps(&self) -> impl Iterator<Item = &Value> {
@@ -80,14 +143,17 @@ pub(crate) struct Committed {
     pub(crate) writers_over_both: u64,
     /// Transactions, by where their members have joined.
     pub(crate) at: BTreeMap<String, u64>,
+    /// Appends of weak sessions, by their preset. They count nowhere else.
+    pub(crate) weak: BTreeMap<String, u64>,
 }
 
 impl History {
     pub(crate) fn of(mut events: Vec<Event>, workload: Workload) -> Outcome<Self> {
         events.sort_by_key(|event| event.time);
+        events.retain(|event| !event.is_saved());
         end_what_is_open(&mut events);
         let mut counts = BTreeMap::new();
-        for event in &events {
+        for event in events.iter().filter(|event| event.weak.is_none()) {
             *counts.entry(event.kind.clone()).or_default() += 1;
         }
         let mut unknown = events.iter().filter(|event| event.kind == "info");
@@ -97,7 +163,7 @@ impl History {
             );
         }
         let mut committed = Committed::default();
-        let ok = events.iter().filter(|event| event.kind == "ok");
+        let ok = events.iter().filter(|event| event.is_ok());
         ok.for_each(|event| committed.count(event));
         Ok(History {
             order: order(&events),
@@ -123,7 +189,7 @@ impl History {
             .collect();
         format!(
             "{} transactions committed ({} read and {} wrote over both homes; {}), {} refused, {} unknown\n\
-             {} operations: {} reads, {} writes",
+             {} operations: {} reads, {} writes{}",
             committed.transactions,
             committed.readers_over_both,
             committed.writers_over_both,
@@ -133,12 +199,17 @@ impl History {
             committed.operations(),
             committed.reads,
             committed.writes,
+            committed.weak_told(),
         )
     }
 }
 
 impl Committed {
     fn count(&mut self, event: &Event) {
+        if let Some(preset) = &event.weak {
+            *self.weak.entry(preset.clone()).or_default() += 1;
+            return;
+        }
         let (all, writes) = (event.steps().count() as u64, event.writes());
         self.transactions += 1;
         self.writes += writes;
@@ -149,6 +220,20 @@ impl Committed {
             (true, _) => self.writers_over_both += 1,
         }
         *self.at.entry(event.place.clone()).or_default() += 1;
+    }
+
+    fn weak_told(&self) -> String {
+        let weak = self.weak.iter();
+        let weak: Vec<String> = weak
+            .map(|(preset, count)| format!("{count} {preset}"))
+            .collect();
+        match weak.is_empty() {
+            true => String::new(),
+            false => format!(
+                "\nbeside them appends of weak sessions: {}",
+                weak.join(", ")
+            ),
+        }
     }
 
     pub(crate) fn operations(&self) -> u64 {
@@ -239,6 +324,29 @@ mod tests {
     }
 
     #[test]
+    fn a_weak_append_is_a_transaction_that_counts_by_itself() {
+        let weak = |time, kind: &str| {
+            let value = json!([["append", 1, 7]]);
+            let line = json!({
+                "time": time, "type": kind, "process": 10_001, "session": 1, "weak": "eventual", "value": value,
+            });
+            Event::parse(&line).unwrap()
+        };
+        let saved = vec![weak(1, "invoke"), weak(2, SAVED)];
+        let history = History::of(saved.clone(), Workload::Lists).unwrap();
+        assert_eq!(history.lines.len(), 2, "its end is not known");
+        assert!(history.lines[1].contains("info"), "{}", history.lines[1]);
+        let ended = [saved, vec![weak(3, "ok")]].concat();
+        let history = History::of(ended, Workload::Lists).unwrap();
+        assert!(history.lines[1].contains("ok"), "{}", history.lines[1]);
+        assert_eq!(history.committed.transactions, 0);
+        assert_eq!(
+            history.committed.weak,
+            BTreeMap::from([("eventual".to_owned(), 1)])
+        );
+    }
+
+    #[test]
     fn operations_are_those_of_what_was_committed() {
         let both = json!([["r", 1, null], ["r", 2, null], ["w", 2, 5]]);
         let events = vec![
@@ -265,6 +373,7 @@ mod tests {
             readers_over_both: 1,
             writers_over_both: 1,
             at: BTreeMap::from([("here".to_owned(), 3)]),
+            weak: BTreeMap::new(),
         };
         assert_eq!(history.committed, expected);
     }

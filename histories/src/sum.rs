@@ -2,9 +2,10 @@
 
 use crate::Outcome;
 use crate::faults::Tally;
-use crate::judge;
+use crate::judge::{self, Verdicts};
 use crate::record::History;
 use crate::told::Turns;
+use crate::weak;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -39,6 +40,11 @@ pub(crate) fn missing(
     if committed.readers_over_both == 0 || committed.writers_over_both == 0 {
         return Some("over both homes nothing was read, or nothing written".to_owned());
     }
+    let presets = weak::kinds().map(|(preset, _)| preset);
+    let mut presets = presets.iter().filter(|_| options.weak > 0);
+    if let Some(preset) = presets.find(|preset| !committed.weak.contains_key(**preset)) {
+        return Some(format!("no append with {preset}"));
+    }
     if options.calm {
         return None;
     }
@@ -52,7 +58,7 @@ pub(crate) fn missing(
 /// What a run did, as one line of the tally.
 pub(crate) fn note(
     path: &Path,
-    history: &History,
+    (history, verdicts): (&History, &Verdicts),
     tally: &Tally,
     (ran, judged): (Duration, Duration),
     options: &crate::Options,
@@ -63,6 +69,8 @@ pub(crate) fn note(
         "bug": options.bug,
         "operations": history.committed.operations(),
         "transactions": history.committed.transactions,
+        "weak": history.committed.weak.values().sum::<u64>(),
+        "snapshots": verdicts.snapshots.snapshots,
         "faults": tally.0,
         "ran_s": ran.as_secs_f64(),
         "judged_s": judged.as_secs_f64(),
@@ -93,6 +101,8 @@ pub(crate) fn sum(options: &Options) -> Outcome<bool> {
 struct Totals {
     operations: u64,
     transactions: u64,
+    weak: u64,
+    snapshots: u64,
     histories: u64,
     rejected: Vec<String>,
     faults: BTreeMap<String, u64>,
@@ -111,6 +121,8 @@ impl Totals {
         self.histories += 1;
         self.operations += run["operations"].as_u64().unwrap_or_default();
         self.transactions += run["transactions"].as_u64().unwrap_or_default();
+        self.weak += run["weak"].as_u64().unwrap_or_default();
+        self.snapshots += run["snapshots"].as_u64().unwrap_or_default();
         for (fault, count) in run["faults"].as_object().into_iter().flatten() {
             *self.faults.entry(fault.clone()).or_default() += count.as_u64().unwrap_or_default();
         }
@@ -123,12 +135,15 @@ impl Totals {
             .collect();
         format!(
             "faults: {}\n\
-             {} operations of {} transactions in {} histories, all (strictly) serializable; {} broken builds rejected ({}); \
-             {:.0} s, of which the checker {:.0} s",
+             {} operations of {} transactions in {} histories, all (strictly) serializable; \
+             beside them {} appends of weak sessions, and {} snapshots of one moment each; {} broken builds rejected ({}); \
+             {:.0} s, of which the judges {:.0} s",
             faults.join(", "),
             self.operations,
             self.transactions,
             self.histories,
+            self.weak,
+            self.snapshots,
             self.rejected.len(),
             self.rejected.join(", "),
             self.ran_s + self.judged_s,

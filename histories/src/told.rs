@@ -1,15 +1,17 @@
 //! What the workers say, as it comes.
 
 use crate::record::Event;
+use crate::snapshots::{SNAPSHOT, Snapshot};
 use crate::worker::{CARRIES, TURNED};
 use serde_json::Value;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Of all workers.
 #[derive(Default)]
 pub(crate) struct Told {
     events: Mutex<Vec<Event>>,
+    snapshots: Mutex<Vec<Snapshot>>,
     committed: AtomicU64,
     turned: AtomicU64,
     carried: AtomicU64,
@@ -18,6 +20,7 @@ pub(crate) struct Told {
 /// What became of it all.
 pub(crate) struct Ended {
     pub(crate) events: Vec<Event>,
+    pub(crate) snapshots: Vec<Snapshot>,
     pub(crate) turns: Turns,
 }
 
@@ -39,6 +42,7 @@ impl Told {
         match line["type"].as_str() {
             Some(TURNED) => count(&self.turned),
             Some(CARRIES) => count(&self.carried),
+            Some(SNAPSHOT) => hold(&self.snapshots).extend(Snapshot::parse(&line)),
             _ => self.take_event(&line),
         }
     }
@@ -50,8 +54,7 @@ impl Told {
         if event.is_committed() {
             count(&self.committed);
         }
-        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
-        events.push(event);
+        hold(&self.events).push(event);
     }
 
     /// Transactions, so far.
@@ -60,15 +63,19 @@ impl Told {
     }
 
     pub(crate) fn all(&self) -> Ended {
-        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
         Ended {
-            events: std::mem::take(&mut events),
+            events: std::mem::take(&mut hold(&self.events)),
+            snapshots: std::mem::take(&mut hold(&self.snapshots)),
             turns: Turns {
                 turned: self.turned.load(Ordering::Relaxed),
                 carried: self.carried.load(Ordering::Relaxed),
             },
         }
     }
+}
+
+fn hold<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
+    what.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn count(what: &AtomicU64) {

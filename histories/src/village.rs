@@ -7,11 +7,11 @@
 //! ```
 
 use crate::link::Link;
+use crate::lists::SLOTS;
 use crate::place::{ALIVE_MISSED_MAX, ALIVE_MS, Place};
 use crate::process::{Running, start};
 use crate::roster::{CARRIER, PLACES, READS_ONLY, RENEWED, Role, SHORT_LIFE, member, neighbour};
 use crate::told::{Ended, Told};
-use crate::worker::SLOTS;
 use crate::{Options, Outcome, Workload};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -32,6 +32,8 @@ pub(crate) const SITE: &str = "valley";
 /// What says nothing for so long is given up.
 pub(crate) const SILENCE: Duration = Duration::from_millis(ALIVE_MS * ALIVE_MISSED_MAX as u64);
 const SESSIONS: u64 = 3;
+/// Short, so that few wait long for who was killed; but longer than silence is allowed.
+const LEASE_S: u64 = 2;
 /// Keys that one transaction makes.
 const MADE_AT_ONCE: usize = 600;
 const STRICT_PERCENT: u64 = 20;
@@ -54,6 +56,8 @@ pub(crate) struct Village {
     workload: Workload,
     generations: usize,
     strict: u64,
+    /// Weak sessions of each member.
+    weak: u64,
     next_process: u64,
     dice: Xoshiro256,
 }
@@ -85,6 +89,7 @@ impl Village {
             workload: options.workload,
             generations: generations(options),
             strict: if options.strict { 100 } else { STRICT_PERCENT },
+            weak: options.weak,
             next_process: 1,
             dice: Xoshiro256::new(seed),
         };
@@ -121,6 +126,7 @@ impl Village {
             let way = self.link(&format!("{}-{}", HOMES[own], HOMES[other]), HOMES[other])?;
             let mut arguments = vec!["home".to_owned(), format!("--name={}", HOMES[own])];
             arguments.push(format!("--other-home={}={way}", HOMES[other]));
+            arguments.push(format!("--lease={LEASE_S}"));
             if own == 1 {
                 let identity = self.path("dale-identity");
                 self.invite(HOMES[1], &["--role=home"], &identity)?;
@@ -414,6 +420,11 @@ impl Village {
             command.arg("--reads-only");
         }
         self.next_process += role.sessions;
+        if self.weak > 0 && !role.is_last {
+            let log = self.path(&format!("{}-log", member(role.number)));
+            command.args([format!("--weak={}", self.weak), format!("--log={log}")]);
+            self.next_process += self.weak;
+        }
         let (mut running, lines) = start(command)?;
         if let Some(stdin) = &mut running.stdin {
             writeln!(stdin, "{}", self.keys)?;
@@ -431,10 +442,7 @@ impl Village {
     fn found(&self) -> Outcome<String> {
         let founder = JoinConfig::new(format!("unix:{}", self.path("valley.sock")));
         let founder = Member::join(founder.identity(self.identity(0)))?;
-        let segments = (0..SLOTS).map(|slot| {
-            let home = HOMES[slot % HOMES.len()];
-            founder.create(&format!("thorp://{home}/keys-{slot}"))
-        });
+        let segments = (0..SLOTS).map(|slot| founder.create(&segment(slot)));
         let segments: Vec<Segment> = segments.collect::<Result<_, _>>()?;
         let keys: Vec<usize> = (0..SLOTS * self.generations).collect();
         let mut made = Vec::new();
@@ -507,9 +515,15 @@ impl Worker {
     }
 }
 
+/// The segment of a slot's keys.
+pub(crate) fn segment(slot: usize) -> String {
+    format!("thorp://{}/keys-{slot}", HOMES[slot % HOMES.len()])
+}
+
 /// Lists take each other's place: enough of them for all that is appended.
 fn generations(options: &Options) -> usize {
     match options.workload {
+        Workload::Lists if options.weak > 0 => 20 + (options.transactions / 100) as usize,
         Workload::Lists => 20 + (options.transactions / 300) as usize,
         Workload::Registers => 1,
     }

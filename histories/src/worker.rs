@@ -1,18 +1,19 @@
 //! A member as a process of its own: some sessions run transactions, one after the other each, and say on standard output what
 //! they began and how it ended.
 
+use crate::lists::{Lists, SLOTS, decode};
+use crate::outcome::{is_certain, learn};
 use crate::place::Ways;
+use crate::saying::{PROCESSES_MAX, VALUES_OF_A_PROCESS, nanoseconds, say};
+use crate::weak::{self, Ground};
 use crate::{Outcome, Workload, planted};
 use clap::Args;
 use serde_json::{Value, json};
-use std::io::{BufRead, Read, Write};
+use std::io::{BufRead, Read};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
-use thorp_client::{
-    CommitId, Error, ErrorKind, Member, Outcome as Ended, Reference, Result, Session, Stamp,
-    Transaction,
-};
+use std::time::Duration;
+use thorp_client::{Error, Member, Reference, Result, Session, Stamp, Transaction};
 use thorp_model::Xoshiro256;
 
 /// What a worker is told. Its keys come on standard input, in one line; when that ends, it comes to an end.
@@ -27,6 +28,9 @@ pub(crate) struct Options {
     process: u64,
     #[arg(long)]
     sessions: u64,
+    /// So many weak sessions beside them
+    #[arg(long, default_value_t = 0, requires = "log")]
+    weak: u64,
     #[arg(long)]
     seed: u64,
     /// Of a hundred transactions, those that are strict
@@ -43,10 +47,6 @@ pub(crate) struct Options {
     bug: Option<String>,
 }
 
-/// Keys that are used at a time, every other one of the same home.
-pub(crate) const SLOTS: usize = 24;
-/// Lists end at about this length, and another key takes their place.
-const LIST_LEN_MAX: usize = 24;
 /// Readers hinder nobody, so they may be long.
 const KEYS_OF_A_READER_MAX: u64 = 24;
 const KEYS_OF_A_WRITER_MAX: u64 = 4;
@@ -54,8 +54,6 @@ const READ_ONLY_PERCENT: u64 = 40;
 const THINK_MS_MAX: u64 = 3;
 /// So impatient that outcomes have to be asked for.
 const IMPATIENCE: Duration = Duration::from_millis(400);
-/// An outcome that is not known by then is recorded as unknown.
-const ASKING_TIME_MAX: Duration = Duration::from_secs(90);
 /// At where it is joined.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// What a worker says besides its transactions.
@@ -72,8 +70,17 @@ pub(crate) fn run(options: &Options) -> Outcome<()> {
     let names: Vec<String> = serde_json::from_str(&line)?;
     let keys = names.iter().map(|name| member.parse(name));
     let keys: Vec<Reference> = keys.collect::<Result<_>>()?;
+    let ground = match options.weak {
+        0 => None,
+        _ => Some(Ground::open(&member, &keys)?),
+    };
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
+        let weak = ground.as_ref().map(|ground| {
+            let numbers = (options.process + options.sessions, options.weak);
+            let over = &over;
+            scope.spawn(move || weak::run(ground, numbers, !options.seed, over))
+        });
         for number in 0..options.sessions {
             let process = options.process + number;
             let program = Program {
@@ -83,7 +90,7 @@ pub(crate) fn run(options: &Options) -> Outcome<()> {
                 values: process * VALUES_OF_A_PROCESS,
                 dice: Xoshiro256::new(options.seed.wrapping_add(number)),
                 options,
-                generations: [0; SLOTS],
+                lists: Lists::new(keys.len()),
             };
             let over = &over;
             scope.spawn(move || match options.last {
@@ -99,8 +106,9 @@ pub(crate) fn run(options: &Options) -> Outcome<()> {
             let _ = std::io::stdin().lock().read_to_end(&mut Vec::new());
             over.store(true, Ordering::Relaxed);
         }
-    });
-    Ok(())
+        let panicked = |_| Err("a weak session has panicked".into());
+        weak.map_or(Ok(()), |weak| weak.join().unwrap_or_else(panicked))
+    })
 }
 
 /// Says when the member turns to another redirector, and when it begins to carry one for others.
@@ -122,16 +130,6 @@ fn tell_turns(member: &Member, over: &AtomicBool) {
     }
 }
 
-/// Nobody listens: then there is nothing to go on for.
-fn say(line: &Value) {
-    if writeln!(std::io::stdout().lock(), "{line}").is_err() {
-        std::process::exit(0);
-    }
-}
-
-/// Values tell who wrote them: no two writes are alike.
-const VALUES_OF_A_PROCESS: u64 = 1_000_000;
-
 /// One session after the other.
 struct Program<'a> {
     member: &'a Member,
@@ -140,8 +138,7 @@ struct Program<'a> {
     values: u64,
     dice: Xoshiro256,
     options: &'a Options,
-    /// Lists: which key is in use, of each slot.
-    generations: [usize; SLOTS],
+    lists: Lists,
 }
 
 /// One read or write.
@@ -188,7 +185,7 @@ impl Program<'_> {
         }
         let mut steps = Vec::new();
         for slot in slots {
-            let key = self.generations[slot] * SLOTS + slot;
+            let key = self.lists.key(slot);
             match self.dice.below(3) {
                 _ if only_reads => steps.push(Step::Read(key, None)),
                 0 => steps.push(Step::Read(key, None)),
@@ -222,7 +219,7 @@ impl Program<'_> {
         let done = self.run_steps(&mut tx, &mut steps);
         let ended = match done.and_then(|()| tx.commit()) {
             Ok(committed) => Ok(committed.stamp),
-            Err(error) => self.learn(error),
+            Err(error) => learn(self.member, error),
         };
         let is_done = ended.is_ok();
         match ended {
@@ -238,48 +235,19 @@ impl Program<'_> {
             match step {
                 Step::Read(key, seen) => {
                     let values = decode(tx.read(&self.keys[*key])?);
-                    self.note_length(*key, values.len());
+                    self.lists.note_length(*key, values.len());
                     *seen = Some(values);
                 }
                 Step::Write(key, value) => tx.write(&self.keys[*key], value.to_le_bytes())?,
                 Step::Append(key, value) => {
                     let mut bytes = tx.read(&self.keys[*key])?.to_vec();
                     bytes.extend(value.to_le_bytes());
-                    self.note_length(*key, bytes.len() / 8);
+                    self.lists.note_length(*key, bytes.len() / 8);
                     tx.write(&self.keys[*key], bytes)?;
                 }
             }
         }
         Ok(())
-    }
-
-    fn note_length(&mut self, key: usize, len: usize) {
-        let (slot, generation) = (key % SLOTS, key / SLOTS);
-        let is_last = generation + 1 >= self.keys.len() / SLOTS;
-        if len >= LIST_LEN_MAX && self.generations[slot] == generation && !is_last {
-            self.generations[slot] += 1;
-        }
-    }
-
-    /// Asks for an outcome that did not come in time.
-    fn learn(&self, error: Error) -> Result<Option<Stamp>> {
-        let ErrorKind::OutcomeUnknown(id) = error.kind() else {
-            return Err(error);
-        };
-        let end = Instant::now() + ASKING_TIME_MAX;
-        loop {
-            match self.asked(id) {
-                Err(error) if is_unknown(&error) && Instant::now() < end => {}
-                ended => return ended,
-            }
-        }
-    }
-
-    fn asked(&self, id: CommitId) -> Result<Option<Stamp>> {
-        match self.member.outcome(id)? {
-            Ended::Committed(committed) => Ok(committed.stamp),
-            Ended::Refused(error) => Err(error),
-        }
     }
 
     /// It may have happened. Nothing else of this process is to follow: it goes on as another one.
@@ -301,6 +269,7 @@ impl Program<'_> {
             "place": self.options.ways.place.name(),
             "value": steps,
             "stamp": stamp,
+            "last": self.options.last,
         });
         say(&line);
     }
@@ -319,31 +288,4 @@ impl Program<'_> {
             }
         }
     }
-}
-
-/// Session numbers stay below this.
-pub(crate) const PROCESSES_MAX: u64 = 10_000;
-
-/// What this says has had no effect.
-fn is_certain(error: &Error) -> bool {
-    matches!(
-        error.kind(),
-        ErrorKind::Conflict | ErrorKind::Busy { .. } | ErrorKind::HomeUnreachable
-    )
-}
-
-fn is_unknown(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::OutcomeUnknown(_))
-}
-
-fn decode(bytes: &[u8]) -> Vec<i64> {
-    let chunks = bytes.chunks_exact(8).map(|chunk| chunk.try_into());
-    let chunks = chunks.filter_map(std::result::Result::ok);
-    chunks.map(i64::from_le_bytes).collect()
-}
-
-/// The same for all processes of a machine.
-fn nanoseconds() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
 }

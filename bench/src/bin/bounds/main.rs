@@ -27,6 +27,7 @@ mod writer;
 
 use clap::Parser;
 use report::Report;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 use thorp_bench::{Result, process, roles};
@@ -45,6 +46,9 @@ struct Cli {
     /// No longer than this; a run with too few reads fails
     #[arg(long, value_name = "S", default_value_t = 3_600)]
     seconds: u64,
+    /// Where to leave what everybody has written down
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
     /// A document instead of a table
     #[arg(long)]
     json: bool,
@@ -75,6 +79,9 @@ fn run() -> Result<bool> {
     let cli = Cli::parse();
     let mut running = Running::start()?;
     let took = running.work(cli.reads, Duration::from_secs(cli.seconds))?;
+    if let Some(keep) = &cli.keep {
+        record::copy(&running.dir(), keep)?;
+    }
     let report = Report::of(&running.dir(), took, planted::name())?;
     match cli.json {
         true => println!("{:#}", report.document()),

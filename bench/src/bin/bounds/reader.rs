@@ -3,7 +3,7 @@
 use crate::cast::{Class, Object, READERS};
 use crate::clock::now_ns;
 use crate::obey::{self, Shared};
-use crate::record::{Read, Recorder};
+use crate::record::{READS, Read, Recorder};
 use std::path::Path;
 use std::time::Duration;
 use thorp_bench::Result;
@@ -44,7 +44,7 @@ pub(crate) fn play(arguments: &[String]) -> Result<()> {
 
 /// Where a reader writes down what it reads in a class.
 pub(crate) fn file(dir: &Path, reader: &str, class: usize) -> std::path::PathBuf {
-    dir.join(format!("{reader}-{class}.reads"))
+    dir.join(format!("{reader}-{class}.{READS}"))
 }
 
 impl<'a> Work<'a> {

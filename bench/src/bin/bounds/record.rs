@@ -1,6 +1,7 @@
 //! What writers and readers write down, a file for each thread: words of eight bytes.
 
-use std::fs::File;
+use std::ffi::OsStr;
+use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read as _, Write as _};
 use std::path::Path;
 
@@ -117,6 +118,23 @@ impl Recorded {
     }
 }
 
+/// Copies all such files of a directory to another one.
+pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let file = entry?.path();
+        let kind = file.extension().and_then(OsStr::to_str);
+        if let (Some(ANSWERS | READS), Some(name)) = (kind, file.file_name()) {
+            fs::copy(&file, to.join(name))?;
+        }
+    }
+    Ok(())
+}
+
+/// How the name of a writer's file ends.
+pub(crate) const ANSWERS: &str = "answers";
+/// How the name of a reader's file ends.
+pub(crate) const READS: &str = "reads";
 const NOT_LOOKED_AT: u64 = u64::MAX;
 const BUFFER_BYTES: usize = 64 << 10;
 

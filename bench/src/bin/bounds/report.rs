@@ -4,7 +4,7 @@ use crate::cast::{Class, Object, Place, READERS, SITE_B, objects};
 use crate::clock::MS_NS;
 use crate::judge::{Answers, Judge, Verdict};
 use crate::reader;
-use crate::record::Recorded;
+use crate::record::{ANSWERS, Recorded};
 use crate::village::ROUND_TRIP_MS;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -248,7 +248,7 @@ impl Shares {
 fn answers(dir: &Path) -> Result<Answers> {
     let mut answers = Answers::default();
     for object in objects() {
-        let file = dir.join(format!("{}.answers", object.number));
+        let file = dir.join(format!("{}.{ANSWERS}", object.number));
         let mut recorded = Recorded::open(&file)?;
         let mut all = Vec::new();
         while let Some(answer) = recorded.answer()? {

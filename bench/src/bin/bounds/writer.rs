@@ -3,7 +3,7 @@
 use crate::cast::{Object, Place, WRITERS, Way, objects_of};
 use crate::clock::now_ns;
 use crate::obey::{self, Shared};
-use crate::record::{Answer, Recorder};
+use crate::record::{ANSWERS, Answer, Recorder};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use thorp_bench::Result;
@@ -65,7 +65,7 @@ impl Work<'_> {
     }
 
     fn run(&self, dir: &Path) -> Result<()> {
-        let file = dir.join(format!("{}.answers", self.object.number));
+        let file = dir.join(format!("{}.{ANSWERS}", self.object.number));
         let mut recorder = Recorder::create(&file)?;
         let mut burst = Instant::now();
         for value in 1.. {

@@ -11,6 +11,9 @@ use thorp_model::{Millis, believed_until, planted};
 #[derive(Debug, Default)]
 pub(in crate::member) struct Lease {
     until: Millis,
+    lease_ms: u64,
+    /// The home has given it no more time when the member asked last.
+    is_refused: bool,
     /// When the lease is to be asked for again.
     due: Millis,
     is_asked: bool,
@@ -34,6 +37,12 @@ impl Lease {
     /// Whether it is to be given back as soon as what was answered under it is executed.
     pub(in crate::member) fn is_recalled(&self) -> bool {
         self.is_recalled
+    }
+
+    /// Whether the home is sure to have an update before the lease ends, if the oldest one waits for it so long. A home that gives no
+    /// more time has readers that wait (rule C4).
+    pub(in crate::member) fn keeps_pace(&self, oldest_ms: u64) -> bool {
+        !self.is_refused && oldest_ms <= self.lease_ms / 4
     }
 
     /// Whether an answer to the program may wait for it.
@@ -68,11 +77,13 @@ impl Lease {
         }
         self.due = sent.plus(lease_ms / 4);
         (self.is_asked, self.is_denied, self.is_recalled) = (false, false, false);
+        self.lease_ms = lease_ms;
+        self.is_refused = false;
     }
 
     /// The home does not grant it now.
     pub(in crate::member) fn refused(&mut self, now: Millis, is_denied: bool) {
-        (self.is_asked, self.is_denied) = (false, is_denied);
+        (self.is_asked, self.is_denied, self.is_refused) = (false, is_denied, true);
         let wait = match is_denied {
             true => 20,
             false => 4,
@@ -129,5 +140,16 @@ mod tests {
         lease.recall();
         lease.stream_ended();
         assert!(lease.is_held(Millis(30)), "the next parent asks again");
+    }
+
+    #[test]
+    fn a_member_keeps_pace_while_it_gets_more_time_and_its_home_has_what_is_old() {
+        let mut lease = Lease::default();
+        lease.granted(Millis(0), 1_600, Millis(9));
+        assert!(lease.keeps_pace(400) && !lease.keeps_pace(401));
+        lease.refused(Millis(500), false);
+        assert!(lease.is_held(Millis(600)) && !lease.keeps_pace(0));
+        lease.granted(Millis(700), 1_600, Millis(709));
+        assert!(lease.keeps_pace(0));
     }
 }

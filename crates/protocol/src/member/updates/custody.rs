@@ -100,10 +100,16 @@ impl Custody {
         next.saturating_sub(1)
     }
 
-    /// The updates that may go up next, the first of each log first.
-    pub(super) fn to_send(&self) -> impl Iterator<Item = UpdateId> {
+    /// The updates that may go up next, the first of each log first, and when each was written.
+    pub(super) fn to_send(&self) -> impl Iterator<Item = (Option<Millis>, UpdateId)> {
         let waits = self.open().filter(|own| own.sent.is_none());
-        waits.map(|own| own.update.id)
+        waits.map(|own| (own.since, own.update.id))
+    }
+
+    /// How long the oldest update of this start waits for its home.
+    pub(super) fn age(&self, now: Millis) -> u64 {
+        let oldest = self.open().find_map(|own| own.since);
+        oldest.map_or(0, |since| now.since(since))
     }
 
     /// An update goes up as this commit. Of a rejected one only its number does, which is void.
@@ -204,6 +210,20 @@ mod tests {
         custody
     }
 
+    fn to_send(custody: &Custody) -> Vec<UpdateId> {
+        custody.to_send().map(|(_, id)| id).collect()
+    }
+
+    #[test]
+    fn the_oldest_update_of_this_start_counts() {
+        let mut custody = Custody::default();
+        assert_eq!(custody.age(Millis(9)), 0);
+        custody.insert(update(1), None, None);
+        custody.insert(update(2), None, Some(Millis(3)));
+        custody.insert(update(3), None, Some(Millis(5)));
+        assert_eq!(custody.age(Millis(9)), 6);
+    }
+
     #[test]
     fn updates_leave_when_their_home_has_them_and_refused_ones_stay() {
         let mut custody = custody(3);
@@ -219,7 +239,7 @@ mod tests {
         assert_eq!(custody.confirmed(LOG), 1);
         assert!(custody.reject(id(2), Refusal::Unknown).is_some());
         assert_eq!((custody.confirmed(LOG), custody.rejected().count()), (2, 1));
-        assert!(custody.to_send().eq([id(3)]));
+        assert_eq!(to_send(&custody), [id(3)]);
         // A rejected one never leaves by itself.
         custody.settle(&LogState {
             log: LOG,
@@ -235,9 +255,9 @@ mod tests {
         let mut custody = custody(3);
         custody.sent(id(1), commit(1));
         custody.sent(id(2), commit(2));
-        assert!(custody.to_send().eq([id(3)]));
+        assert_eq!(to_send(&custody), [id(3)]);
         assert_eq!(custody.unsend(Some(LOG)).len(), 2);
-        assert!(custody.to_send().eq([id(1), id(2), id(3)]));
+        assert_eq!(to_send(&custody), [id(1), id(2), id(3)]);
         assert_eq!(
             custody
                 .heads(SEGMENT)

@@ -29,19 +29,22 @@ impl Leasing<'_> {
     pub(super) fn answer(&mut self, outbox: &mut Outbox) {
         let now = self.now();
         let (of, homes) = (&self.updates.of, &*self.caller.homes);
+        let is_reached = |home: HomeId| homes.edge(home).is_some();
+        let is_covered = |waits: &Unanswered| {
+            let here = of.get(&(waits.home, waits.id.segment));
+            here.is_some_and(|here| here.is_covered(now, is_reached(waits.home)))
+        };
         let is_answered = |waits: &mut Unanswered| {
             let here = of.get(&(waits.home, waits.id.segment));
-            let is_held = here.is_some_and(|here| here.lease.is_held(now));
             let may_come = here.is_some_and(|here| here.lease.may_come());
-            let is_reached = homes.edge(waits.home).is_some();
-            is_held || waits.is_saved || now >= waits.until || !is_reached || !may_come
+            let is_late = now >= waits.until || !is_reached(waits.home) || !may_come;
+            waits.is_saved || is_late || is_covered(waits)
         };
         let answered = self.updates.unanswered.extract_if(.., is_answered);
         for waits in answered {
-            let here = of.get(&(waits.home, waits.id.segment));
             let kept = Response::Kept {
                 id: waits.id,
-                is_leased: waits.is_saved || here.is_some_and(|here| here.lease.is_held(now)),
+                is_leased: waits.is_saved || is_covered(&waits),
             };
             respond(waits.request_id, kept, outbox);
         }

@@ -27,7 +27,7 @@ use crate::member::lease::Lease;
 use crate::member::{MemberAction, Outbox, Response};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use thorp_model::limits::FOLLOWED_SEGMENTS_MAX;
+use thorp_model::limits::{FOLLOWED_SEGMENTS_MAX, UPDATES_IN_FLIGHT_MAX};
 use thorp_model::planted::Bug;
 use thorp_model::records::UpdateRecord;
 use thorp_model::{
@@ -58,6 +58,13 @@ struct InSegment {
 }
 
 impl InSegment {
+    /// Whether whoever reads with a hard bound finds an update that is answered now: the home has to have it before the lease ends,
+    /// unless the home is away (rule C10).
+    fn is_covered(&self, now: Millis, is_reached: bool) -> bool {
+        let keeps_pace = || self.lease.keeps_pace(self.custody.age(now));
+        self.lease.is_held(now) && (!is_reached || keeps_pace())
+    }
+
     /// Whether the member has to hear of what is saved here.
     fn is_followed(&self) -> bool {
         self.wanted > 0 || !self.custody.is_settled() || self.following.bytes() > 0
@@ -252,6 +259,17 @@ impl Updates {
         self.sent.values().filter(|(of, _)| *of == home).count()
     }
 
+    /// The updates that go to a home next. The oldest go first: no segment waits for the updates of another that came later.
+    fn next_to_send(&self, home: HomeId) -> Vec<UpdateId> {
+        let free = UPDATES_IN_FLIGHT_MAX.saturating_sub(self.sent_to(home));
+        let here = self.of.iter().filter(|((of, _), _)| *of == home);
+        let waiting = here.flat_map(|(_, here)| here.custody.to_send().take(free));
+        let mut waiting: Vec<(Option<Millis>, UpdateId)> = waiting.collect();
+        waiting.sort_by_key(|(since, _)| *since);
+        let first = waiting.into_iter().take(free);
+        first.map(|(_, id)| id).collect()
+    }
+
     /// What is on its way to a home is lost: it goes again.
     fn unsend_all(&mut self, home: HomeId) -> Vec<CommitId> {
         for ((of, _), here) in &mut self.of {
@@ -292,4 +310,51 @@ impl Updates {
 
 fn respond(request_id: RequestId, response: Response, outbox: &mut Outbox) {
     outbox.act(MemberAction::Respond(request_id, response));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    const HOME: HomeId = HomeId(1);
+    const LOG: LogId = LogId(MemberId(7));
+
+    fn id(segment: u32, number: u64) -> UpdateId {
+        UpdateId {
+            log: LOG,
+            segment: SegmentId(segment),
+            number,
+        }
+    }
+
+    /// An update of a segment, written then.
+    fn write(updates: &mut Updates, id: UpdateId, since: u64) {
+        let update = Update {
+            home: HOME,
+            id,
+            writes: vec![],
+        };
+        let here = updates.of.entry((HOME, id.segment)).or_default();
+        here.custody.insert(update, None, Some(Millis(since)));
+    }
+
+    #[test]
+    fn what_was_written_first_goes_first_whatever_its_segment() {
+        let mut updates = Updates::new(LOG, Some(vec![]), LeftRecord::default());
+        for number in 1..=UPDATES_IN_FLIGHT_MAX as u64 {
+            write(&mut updates, id(1, number), 10 + number);
+        }
+        write(&mut updates, id(2, 1), 5);
+        write(&mut updates, id(2, 2), 12);
+        let next = updates.next_to_send(HOME);
+        assert_eq!(next.len(), UPDATES_IN_FLIGHT_MAX);
+        assert_eq!(next[..4], [id(2, 1), id(1, 1), id(1, 2), id(2, 2)]);
+        let commit = CommitId {
+            member: MemberId(7),
+            sequence: 1,
+        };
+        updates.sent.insert(commit, (HOME, id(2, 1)));
+        assert_eq!(updates.next_to_send(HOME).len(), UPDATES_IN_FLIGHT_MAX - 1);
+    }
 }

@@ -11,7 +11,7 @@ use crate::member::{MemberAction, NotKept, Outbox, Response};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use thorp_model::limits::{BUSY_RETRY_MS, COMMIT_BYTES_MAX, UPDATES_IN_FLIGHT_MAX};
+use thorp_model::limits::{BUSY_RETRY_MS, COMMIT_BYTES_MAX};
 use thorp_model::planted::Bug;
 use thorp_model::{
     CallError, CallRequest, CallResponse, CommitId, CommitRequest, EdgeId, HomeId, Lack, LogState,
@@ -338,9 +338,7 @@ impl Updating<'_> {
         {
             return;
         }
-        let here = self.updates.of.iter().filter(|((of, _), _)| *of == home);
-        let waiting = here.flat_map(|(_, here)| here.custody.to_send());
-        let waiting: Vec<UpdateId> = waiting.take(UPDATES_IN_FLIGHT_MAX).collect();
+        let waiting = self.updates.next_to_send(home);
         if waiting.is_empty() {
             return;
         }
@@ -356,9 +354,7 @@ impl Updating<'_> {
             let bytes = part.bytes();
             let homes = &*self.caller.homes;
             let is_on = |home| homes.is_on(home, edge);
-            let is_full = self.updates.sent_to(home) >= UPDATES_IN_FLIGHT_MAX
-                || !self.caller.uplink.has_space_for_commit(bytes, is_on);
-            if is_full {
+            if !self.caller.uplink.has_space_for_commit(bytes, is_on) {
                 return;
             }
             self.send_as((edge, id), part, registration, outbox);
