@@ -143,6 +143,7 @@ mod allocator;
 )]
 pub mod collections;
 mod config;
+mod conflicts;
 mod context;
 mod due;
 mod embedded_site;
@@ -162,12 +163,14 @@ mod status;
 mod trace;
 mod transaction;
 mod typed;
+mod update;
 mod visit;
 
 pub use config::{
     ATTEMPTS_MAX, BACKOFF_MAX, COMMIT_TIMEOUT, FETCH_AHEAD_PAGES, FETCH_TIMEOUT, JOIN_TIMEOUT,
     JoinConfig, LEAVE_TIMEOUT, MAX_STALENESS, Session,
 };
+pub use conflicts::{ConflictRoutine, Conflicts, Refused, RefusedChange, Resolution};
 pub use context::{ChosenBy, Context, ContextError, Contexts, Given, Origin, Origins, Whereabouts};
 pub use embedded_site::{HEAL_EVERY, SiteOfMembers};
 pub use error::{Error, ErrorKind, JoinError, Result};
@@ -189,6 +192,7 @@ pub use thorp_model::{
 pub use thorp_net::{CertifiedName, Congestion, Identity, NodeRole, Traffic};
 pub use transaction::{Pending, Transaction};
 pub use typed::Ref;
+pub use update::ObjectUpdate;
 pub use visit::{LockNumber, Visit};
 
 // The examples of `thorp-testing` have members, and it stands below this crate. So they run here.

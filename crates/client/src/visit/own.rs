@@ -117,59 +117,6 @@ impl Own {
     }
 }
 
-/// What an object's home is to do for one update after another.
-fn joined(at: &Reference, before: Option<WriteOp>, update: &Update) -> Result<WriteOp> {
-    let generation = at.generation;
-    let run = |procedure: &Procedure, bytes: &[u8]| {
-        let run = procedure.run(bytes);
-        run.map_err(|why| Error::invalid(format!("a procedure of this visit cannot run: {why}")))
-    };
-    let write = |bytes: Vec<u8>| match bytes.len() <= INLINE_VALUE_BYTES_MAX {
-        true => Ok(WriteOp::Write {
-            generation,
-            value: NewValue::Inline(bytes.into()),
-        }),
-        false => Err(Error::new(
-            ErrorKind::TooLarge,
-            format!(
-                "an update that a log keeps has at most {INLINE_VALUE_BYTES_MAX} bytes of an object: write larger ones in a \
-                 transaction"
-            ),
-        )),
-    };
-    match (before, update) {
-        (Some(WriteOp::Delete { .. }), _) => Err(Error::new(
-            ErrorKind::Gone,
-            "this visit has deleted the object",
-        )),
-        (_, Update::Delete) => Ok(WriteOp::Delete { generation }),
-        (_, Update::Put(bytes)) => write(bytes.clone()),
-        (Some(WriteOp::Write { value, .. }), Update::Run(procedure)) => match value {
-            NewValue::Inline(bytes) => write(run(procedure, bytes.bytes())?),
-            NewValue::Staged(_) => Err(Error::invalid("a staged value is in no log")),
-        },
-        (Some(WriteOp::Apply { mut procedures, .. }), Update::Run(procedure)) => {
-            if procedures.len() >= PROCEDURES_OF_OBJECT_MAX {
-                return Err(Error::new(
-                    ErrorKind::TooLarge,
-                    format!(
-                        "one update runs at most {PROCEDURES_OF_OBJECT_MAX} procedures on an object: publish before"
-                    ),
-                ));
-            }
-            procedures.push(procedure.clone());
-            Ok(WriteOp::Apply {
-                generation,
-                procedures,
-            })
-        }
-        (_, Update::Run(procedure)) => Ok(WriteOp::Apply {
-            generation,
-            procedures: vec![procedure.clone()],
-        }),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
