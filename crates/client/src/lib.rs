@@ -37,6 +37,8 @@
 //! - An *early commit* ([`Transaction::commit_early`], [`Member::transact_early`]) does not wait for the outcome. The
 //!   next transactions of this member see what it wrote. The returned [`Pending`] resolves to the outcome.
 //! - A [`Watch`] ([`Segment::watch`]) delivers which objects of a segment each commit changed.
+//! - A [`Visit`] is a session that chooses its consistency. Its updates may go into a log ([`JoinConfig::log`]), and
+//!   [`Conflicts`] says what becomes of those that a home refuses.
 //! - [`collections`] has data structures over many objects, for example an ordered map.
 //!
 //! # What waits
@@ -97,12 +99,12 @@
 //! | [`Transaction::scan_async`], [`scan_references_async`](Transaction::scan_references_async) | the same; the closure has seen some of the objects |
 //! | [`Transaction::create_async`], [`create_near_async`](Transaction::create_near_async), [`create_typed_async`](Transaction::create_typed_async), [`create_typed_near_async`](Transaction::create_typed_near_async), [`patch_async`](Transaction::patch_async), [`set_root_async`](Transaction::set_root_async), [`set_rights_async`](Transaction::set_rights_async) | the transaction goes on without that change |
 //! | [`Segment::watch_async`] | the watch ends |
-//! | [`Visit::open_async`], [`read_async`](Visit::read_async), [`refresh_async`](Visit::refresh_async) | the visit goes on with the view that it had |
-//! | [`Visit::publish_async`], [`close_async`](Visit::close_async) | the updates of a home happen if they were sent, and else not. The visit does not have them any more; those of other homes it keeps |
+//! | [`Visit::open_async`], [`read_async`](Visit::read_async), [`get_async`](Visit::get_async), [`refresh_async`](Visit::refresh_async) | the visit goes on with the view that it had |
+//! | [`Visit::create_async`], [`create_typed_async`](Visit::create_typed_async) | the visit goes on without the object, unless its updates leave at once (`visibility=access`): then it may be there |
+//! | [`Visit::publish_async`], [`close_async`](Visit::close_async) | the updates of a home happen if they were sent, and else not. The visit does not have them any more; those of other homes it keeps. With `visibility=access` so do changes of a `TreeMap` |
 //! | [`Watch::next_async`] | nothing is missed: the next call gives the changes, or that some were [lost](Changed::lost) |
 //! | of [`TreeMap`](collections::TreeMap): `get_async`, `contains_async`, `first_async`, `last_async`, `range_async`, `scan_async`, `scan_down_async`, `len_async`, `is_empty_async` | nothing: they only read |
-//! | of [`TreeMap`](collections::TreeMap): `create_async`, `insert_async`, `remove_async` | the map is as before. The transaction may hold new objects to which nothing refers |
-//! | of [`TreeMap`](collections::TreeMap): `clear_async` | the transaction may have deleted a part of the map: drop the transaction, too |
+//! | of [`TreeMap`](collections::TreeMap): `create_async`, `insert_async`, `remove_async`, `clear_async` | the map is as before. The transaction may hold new objects to which nothing refers |
 //!
 //! Only an [`OutcomeUnknown`](ErrorKind::OutcomeUnknown) and a [`Pending`] name the commit for [`Member::outcome`]. A
 //! program that drops the future of a commit does not get its id. If it has to know the outcome, it takes one of these:

@@ -152,7 +152,10 @@ mod tests {
         assert_eq!(writes.len(), 1);
         assert_eq!(object_updates(HomeId(1), &writes).unwrap(), updates);
         // What comes after a whole value is part of it.
-        let two = [(object(2), ObjectUpdate::Write(b"x".to_vec())), (object(2), append("y"))];
+        let two = [
+            (object(2), ObjectUpdate::Write(b"x".to_vec())),
+            (object(2), append("y")),
+        ];
         let writes = page_writes(two.iter().map(|(at, update)| (at, update))).unwrap();
         let whole = [(object(2), ObjectUpdate::Write(b"xy".to_vec()))];
         assert_eq!(object_updates(HomeId(1), &writes).unwrap(), whole);

@@ -64,7 +64,10 @@ impl Member {
     pub async fn join_async(config: JoinConfig) -> Result<Member, JoinError> {
         let runtime = MemberRuntime::start(&config).await?;
         let runtime = Arc::new(runtime);
-        if let Some(asked) = runtime.take_asked().filter(|_| config.conflicts.has_routine()) {
+        if let Some(asked) = runtime
+            .take_asked()
+            .filter(|_| config.conflicts.has_routine())
+        {
             let conflicts = config.conflicts.clone();
             RoutineThread::start(conflicts, Arc::downgrade(&runtime), asked)
                 .map_err(JoinError::System)?;
