@@ -342,8 +342,8 @@ mod tests {
     use super::*;
     use thorp_model::{Refusal, WhyLeft};
 
-    fn put(number: u64) -> Op {
-        let update = Update {
+    fn update(number: u64) -> Update {
+        Update {
             home: HomeId(1),
             id: UpdateId {
                 log: LogId(MemberId(7)),
@@ -351,7 +351,11 @@ mod tests {
                 number,
             },
             writes: vec![],
-        };
+        }
+    }
+
+    fn put(number: u64) -> Op {
+        let update = update(number);
         let key = records::update_key(update.home, update.id);
         let rejected = None;
         records::put(Table::Meta, key, &UpdateRecord { update, rejected })
@@ -424,6 +428,59 @@ mod tests {
         assert!(ids().map(|id| id.number).eq([1, 2]), "a new log has no gap");
         let second = log.retry(&again).unwrap();
         assert!(second[0].id.log != again[0].id.log, "each time another log");
+    }
+
+    #[test]
+    fn what_is_noted_for_a_routine_leaves_with_its_update() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = UpdateLog::open(dir.path(), "anna").unwrap();
+        let note = |number| {
+            let update = update(number);
+            let record = ConflictRecord {
+                home: update.home,
+                id: update.id,
+                attempts: 1,
+                is_open: true,
+            };
+            let key = records::conflict_key(update.home, update.id);
+            records::put(Table::Meta, key, &record)
+        };
+        for (mark, number) in [(1, 3), (2, 4), (3, 5)] {
+            log.commit(&[batch(mark, put(number)), batch(mark, note(number))])
+                .unwrap();
+        }
+        let open = || -> Vec<u64> {
+            let noted = log.conflicts().unwrap();
+            noted.iter().map(|record| record.id.number).collect()
+        };
+        assert_eq!(open(), [3, 4, 5]);
+        log.drop_updates(&[update(3)]).unwrap();
+        assert_eq!(open(), [4, 5]);
+        log.retry(&[update(4)]).unwrap();
+        assert_eq!(open(), [5], "a person has all attempts again");
+    }
+
+    #[test]
+    fn a_log_of_the_first_version_is_read_and_becomes_one_of_this() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = UpdateLog::open(dir.path(), "anna").unwrap();
+        let format = |log: &UpdateLog| {
+            let key = records::LOG_OWNER_KEY;
+            let owner = log.store.get(Table::Meta, key).unwrap().unwrap();
+            let owner: OwnerRecord = records::decode(Table::Meta, key, &owner).unwrap();
+            owner.format
+        };
+        let first = OwnerRecord {
+            format: 1,
+            name: "anna".to_owned(),
+        };
+        let key = records::LOG_OWNER_KEY.to_vec();
+        log.commit(&[batch(1, records::put(Table::Meta, key, &first))])
+            .unwrap();
+        assert_eq!(format(&log), 1);
+        drop(log);
+        let log = UpdateLog::open(dir.path(), "anna").unwrap();
+        assert_eq!(format(&log), LOG_FORMAT);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::{Error, ErrorKind, Reference, Result};
 use std::collections::BTreeMap;
-use thorp_model::Slot;
+use thorp_model::{PageNo, Slot};
 
 /// Nodes of collections as the visit sees them after its own changes. They never leave: the commit that publishes the changes
 /// makes nodes of its own.
@@ -10,7 +10,7 @@ use thorp_model::Slot;
 pub(super) struct Scratch {
     /// None: the node is deleted.
     nodes: BTreeMap<Reference, Option<Vec<u8>>>,
-    made: u16,
+    made: u32,
     /// The view has moved since.
     is_stale: bool,
 }
@@ -50,22 +50,22 @@ impl Scratch {
         self.nodes.insert(*node, bytes);
     }
 
-    /// Makes a node in the segment of another one. Its name is that of no object: there a slot is below [`FIRST_SLOT`].
+    /// Makes a node in the segment of another one. Its name is that of no object: no reference leads
+    /// to an overflow page.
     pub(super) fn create(&mut self, near: &Reference, bytes: Vec<u8>) -> Result<Reference> {
-        let slot = FIRST_SLOT.checked_add(self.made).ok_or_else(|| {
+        let page = PageNo(u32::MAX - self.made);
+        if page < PageNo::OVERFLOW_FIRST {
             let many = "too many changes of collections wait in this visit: publish before";
-            Error::new(ErrorKind::TooLarge, many)
-        })?;
+            return Err(Error::new(ErrorKind::TooLarge, many));
+        }
         self.made += 1;
         let mut node = *near;
-        node.object.slot = Slot(slot);
+        node.object.page.page = page;
+        node.object.slot = Slot(0);
         self.nodes.insert(node, Some(bytes));
         Ok(node)
     }
 }
-
-/// Above the slots of any page.
-const FIRST_SLOT: u16 = 0x4000;
 
 #[cfg(test)]
 mod tests {
