@@ -183,13 +183,13 @@ fn both_count_beside_each_other() {
     eventually("the log is empty", || counts(&anna) == (0, 0));
 }
 
+/// What a routine is told: the kind of refusal, the segment and the changes.
+type Told = (ErrorKind, Option<String>, Vec<RefusedChange>);
+
 /// The routine of a program, and what it was told.
 fn told(
     decide: impl Fn(&[RefusedChange]) -> Resolution + Send + Sync + 'static,
-) -> (
-    Conflicts,
-    Arc<Mutex<Vec<(ErrorKind, Option<String>, Vec<RefusedChange>)>>>,
-) {
+) -> (Conflicts, Arc<Mutex<Vec<Told>>>) {
     let told = Arc::new(Mutex::new(Vec::new()));
     let here = Arc::clone(&told);
     let routine = Conflicts::program(move |refused| {
