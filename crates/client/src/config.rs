@@ -1,7 +1,7 @@
 //! How a program joins, and how its transactions behave.
 
 use crate::due::due_after;
-use crate::{Given, JoinError, LockNumber, SiteOfMembers, Whereabouts};
+use crate::{Conflicts, Given, JoinError, LockNumber, SiteOfMembers, Whereabouts};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use thorp_model::limits::{MEMBER_CACHE_BYTES, STAGE_PAGES_MAX};
@@ -44,6 +44,7 @@ pub struct JoinConfig {
     pub(crate) record_trace: Option<PathBuf>,
     pub(crate) under: Vec<LockNumber>,
     pub(crate) log: Option<PathBuf>,
+    pub(crate) conflicts: Conflicts,
     pub(crate) session: Session,
 }
 
@@ -106,6 +107,7 @@ impl JoinConfig {
             record_trace: None,
             under: Vec::new(),
             log: None,
+            conflicts: Conflicts::Keep,
             session: Session::default(),
         }
     }
@@ -220,6 +222,13 @@ impl JoinConfig {
     /// name, and to one process at a time; what an earlier process left there, this one sends.
     pub fn log(mut self, dir: impl Into<PathBuf>) -> Self {
         self.log = Some(dir.into());
+        self
+    }
+
+    /// What becomes of updates in the log ([`JoinConfig::log`]) that their home refuses. By default they stay there, on a list for
+    /// a person. Updates that an earlier process put on that list stay there; `thorp updates retry` sends them again.
+    pub fn on_conflict(mut self, conflicts: Conflicts) -> Self {
+        self.conflicts = conflicts;
         self
     }
 

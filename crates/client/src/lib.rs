@@ -37,6 +37,8 @@
 //! - An *early commit* ([`Transaction::commit_early`], [`Member::transact_early`]) does not wait for the outcome. The
 //!   next transactions of this member see what it wrote. The returned [`Pending`] resolves to the outcome.
 //! - A [`Watch`] ([`Segment::watch`]) delivers which objects of a segment each commit changed.
+//! - A [`Visit`] is a session that chooses its consistency. Its updates may go into a log ([`JoinConfig::log`]), and
+//!   [`Conflicts`] says what becomes of those that a home refuses.
 //! - [`collections`] has data structures over many objects, for example an ordered map.
 //!
 //! # What waits
@@ -97,12 +99,12 @@
 //! | [`Transaction::scan_async`], [`scan_references_async`](Transaction::scan_references_async) | the same; the closure has seen some of the objects |
 //! | [`Transaction::create_async`], [`create_near_async`](Transaction::create_near_async), [`create_typed_async`](Transaction::create_typed_async), [`create_typed_near_async`](Transaction::create_typed_near_async), [`patch_async`](Transaction::patch_async), [`set_root_async`](Transaction::set_root_async), [`set_rights_async`](Transaction::set_rights_async) | the transaction goes on without that change |
 //! | [`Segment::watch_async`] | the watch ends |
-//! | [`Visit::open_async`], [`read_async`](Visit::read_async), [`refresh_async`](Visit::refresh_async) | the visit goes on with the view that it had |
-//! | [`Visit::publish_async`], [`close_async`](Visit::close_async) | the updates of a home happen if they were sent, and else not. The visit does not have them any more; those of other homes it keeps |
+//! | [`Visit::open_async`], [`read_async`](Visit::read_async), [`get_async`](Visit::get_async), [`refresh_async`](Visit::refresh_async) | the visit goes on with the view that it had |
+//! | [`Visit::create_async`], [`create_typed_async`](Visit::create_typed_async) | the visit goes on without the object, unless its updates leave at once (`visibility=access`): then it may be there |
+//! | [`Visit::publish_async`], [`close_async`](Visit::close_async) | the updates of a home happen if they were sent, and else not. The visit does not have them any more; those of other homes it keeps. With `visibility=access` so do changes of a `TreeMap` |
 //! | [`Watch::next_async`] | nothing is missed: the next call gives the changes, or that some were [lost](Changed::lost) |
 //! | of [`TreeMap`](collections::TreeMap): `get_async`, `contains_async`, `first_async`, `last_async`, `range_async`, `scan_async`, `scan_down_async`, `len_async`, `is_empty_async` | nothing: they only read |
-//! | of [`TreeMap`](collections::TreeMap): `create_async`, `insert_async`, `remove_async` | the map is as before. The transaction may hold new objects to which nothing refers |
-//! | of [`TreeMap`](collections::TreeMap): `clear_async` | the transaction may have deleted a part of the map: drop the transaction, too |
+//! | of [`TreeMap`](collections::TreeMap): `create_async`, `insert_async`, `remove_async`, `clear_async` | the map is as before. The transaction may hold new objects to which nothing refers |
 //!
 //! Only an [`OutcomeUnknown`](ErrorKind::OutcomeUnknown) and a [`Pending`] name the commit for [`Member::outcome`]. A
 //! program that drops the future of a commit does not get its id. If it has to know the outcome, it takes one of these:
@@ -143,6 +145,7 @@ mod allocator;
 )]
 pub mod collections;
 mod config;
+mod conflicts;
 mod context;
 mod due;
 mod embedded_site;
@@ -162,12 +165,14 @@ mod status;
 mod trace;
 mod transaction;
 mod typed;
+mod update;
 mod visit;
 
 pub use config::{
     ATTEMPTS_MAX, BACKOFF_MAX, COMMIT_TIMEOUT, FETCH_AHEAD_PAGES, FETCH_TIMEOUT, JOIN_TIMEOUT,
     JoinConfig, LEAVE_TIMEOUT, MAX_STALENESS, Session,
 };
+pub use conflicts::{ConflictRoutine, Conflicts, Refused, RefusedChange, Resolution};
 pub use context::{ChosenBy, Context, ContextError, Contexts, Given, Origin, Origins, Whereabouts};
 pub use embedded_site::{HEAL_EVERY, SiteOfMembers};
 pub use error::{Error, ErrorKind, JoinError, Result};
@@ -189,6 +194,7 @@ pub use thorp_model::{
 pub use thorp_net::{CertifiedName, Congestion, Identity, NodeRole, Traffic};
 pub use transaction::{Pending, Transaction};
 pub use typed::Ref;
+pub use update::ObjectUpdate;
 pub use visit::{LockNumber, Visit};
 
 // The examples of `thorp-testing` have members, and it stands below this crate. So they run here.

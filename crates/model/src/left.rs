@@ -12,6 +12,8 @@ pub enum WhyLeft {
     Saved,
     /// Their home has gone back in time, and only a history that is lost had settled them. The log has declared them void.
     Void,
+    /// Their home had refused them, and a conflict routine of the program has given them up for what others wrote.
+    Dropped,
 }
 
 /// Numbers of one log in one segment, from the first to the last.

@@ -523,6 +523,9 @@ pub const LOG_UPDATES_MAX: usize = 65_536;
 /// Bytes of them.
 pub const LOG_BYTES_MAX: usize = 256 << 20;
 
+/// How often a conflict routine sends again what one refused update writes. Then it goes to the list of rejected ones (rule C6).
+pub const CONFLICT_ATTEMPTS_MAX: u32 = 3;
+
 /// Updates of one log that it has on their way to a home: half of what a member may have there, so that its commits go on.
 pub const UPDATES_IN_FLIGHT_MAX: usize = COMMITS_IN_FLIGHT_MAX / 2;
 

@@ -31,6 +31,29 @@ pub enum Procedure {
         /// The value.
         value: Blob,
     },
+    /// Puts an entry into a map, and replaces the one of its key.
+    Put {
+        /// The key.
+        key: Blob,
+        /// The value.
+        value: Blob,
+    },
+    /// Puts an entry into a map. It cannot run if its key has another value there.
+    PutNew {
+        /// The key.
+        key: Blob,
+        /// The value.
+        value: Blob,
+    },
+    /// Puts an entry into a map. If its key has another value there, that stays, and the entry gets the other key.
+    PutBeside {
+        /// The key.
+        key: Blob,
+        /// The key that it gets if the first one is taken. What is there is replaced.
+        beside: Blob,
+        /// The value.
+        value: Blob,
+    },
 }
 
 /// Why a procedure did nothing. Its text says what it met.
@@ -46,6 +69,8 @@ pub enum NotRun {
     NoMap,
     /// More than [`INLINE_VALUE_BYTES_MAX`] bytes would be in the object, or are.
     TooLarge,
+    /// The key has another value in the map.
+    KeyTaken,
 }
 
 impl Procedure {
@@ -73,10 +98,31 @@ impl Procedure {
                 encode(&set)?
             }
             Procedure::PutIfAbsent { key, value } => {
-                let map: Option<BTreeMap<Vec<u8>, Vec<u8>>> = whole(before);
-                let mut map = map.ok_or(NotRun::NoMap)?;
+                let mut map = map(before)?;
                 let entry = map.entry(key.bytes().to_vec());
                 entry.or_insert_with(|| value.bytes().to_vec());
+                encode(&map)?
+            }
+            Procedure::Put { key, value } => {
+                let mut map = map(before)?;
+                map.insert(key.bytes().to_vec(), value.bytes().to_vec());
+                encode(&map)?
+            }
+            Procedure::PutNew { key, value } => {
+                let mut map = map(before)?;
+                if is_taken(&map, key, value) {
+                    return Err(NotRun::KeyTaken);
+                }
+                map.insert(key.bytes().to_vec(), value.bytes().to_vec());
+                encode(&map)?
+            }
+            Procedure::PutBeside { key, beside, value } => {
+                let mut map = map(before)?;
+                let key = match is_taken(&map, key, value) {
+                    true => beside,
+                    false => key,
+                };
+                map.insert(key.bytes().to_vec(), value.bytes().to_vec());
                 encode(&map)?
             }
         };
@@ -93,7 +139,12 @@ impl Procedure {
             Procedure::Append(bytes) | Procedure::Insert(bytes) | Procedure::Remove(bytes) => {
                 bytes.bytes().len()
             }
-            Procedure::PutIfAbsent { key, value } => key.bytes().len() + value.bytes().len(),
+            Procedure::PutIfAbsent { key, value }
+            | Procedure::Put { key, value }
+            | Procedure::PutNew { key, value } => key.bytes().len() + value.bytes().len(),
+            Procedure::PutBeside { key, beside, value } => {
+                key.bytes().len() + beside.bytes().len() + value.bytes().len()
+            }
         }
     }
 }
@@ -106,6 +157,7 @@ impl fmt::Display for NotRun {
             NotRun::NoSet => "the object is no set",
             NotRun::NoMap => "the object is no map",
             NotRun::TooLarge => "the object is too large for a procedure, or would be",
+            NotRun::KeyTaken => "the key has another value in the map",
         })
     }
 }
@@ -116,6 +168,18 @@ fn number(bytes: &[u8]) -> Result<i64, NotRun> {
 
 fn set(bytes: &[u8]) -> Result<BTreeSet<Vec<u8>>, NotRun> {
     whole(bytes).ok_or(NotRun::NoSet)
+}
+
+/// A map of a program, as `postcard` has it.
+type Map = BTreeMap<Vec<u8>, Vec<u8>>;
+
+fn map(bytes: &[u8]) -> Result<Map, NotRun> {
+    whole(bytes).ok_or(NotRun::NoMap)
+}
+
+fn is_taken(map: &Map, key: &Blob, value: &Blob) -> bool {
+    let there = map.get(key.bytes());
+    there.is_some_and(|there| there != value.bytes())
 }
 
 /// A value that takes all of the bytes.
@@ -186,6 +250,38 @@ mod tests {
             Err(NotRun::NoSet)
         );
         assert_eq!(put("a", "2").run(b"\x05"), Err(NotRun::NoMap));
+    }
+
+    #[test]
+    fn a_new_entry_meets_what_has_its_key() {
+        let before = of(&BTreeMap::from([("a", "1")]));
+        let (key, beside) = (|| blob("a"), || blob("a~7.1"));
+        let new = |value| Procedure::PutNew {
+            key: key(),
+            value: blob(value),
+        };
+        assert_eq!(new("2").run(&before), Err(NotRun::KeyTaken));
+        assert_eq!(new("1").run(&before), Ok(before.clone()), "it is the same");
+        assert_eq!(
+            new("1").run(&of(&BTreeMap::<&str, &str>::new())),
+            Ok(before.clone())
+        );
+        let put = Procedure::Put {
+            key: key(),
+            value: blob("2"),
+        };
+        assert_eq!(put.run(&before), Ok(of(&BTreeMap::from([("a", "2")]))));
+        let put_beside = |value| Procedure::PutBeside {
+            key: key(),
+            beside: beside(),
+            value: blob(value),
+        };
+        let both = of(&BTreeMap::from([("a", "1"), ("a~7.1", "2")]));
+        assert_eq!(put_beside("2").run(&before), Ok(both.clone()));
+        assert_eq!(put_beside("2").run(&both), Ok(both), "it runs twice");
+        assert_eq!(put_beside("1").run(&before), Ok(before));
+        assert_eq!(new("1").run(b"\x05"), Err(NotRun::NoMap));
+        assert_eq!(put_beside("2").bytes(), 1 + 5 + 1);
     }
 
     #[test]

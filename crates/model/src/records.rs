@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 /// The version of these records. A home refuses to open later ones; version 1
 /// had nothing set aside, version 2 had no rights lists, version 3 had no delegations, version 4 had no shares of names,
 /// version 5 had no system pages, version 6 had no refusals of procedures, version 7 had no logs, version 8 had no locks.
-pub const FORMAT_VERSION: u32 = 9;
+pub const FORMAT_VERSION: u32 = 10;
 
 /// Whether this program can go on from records of a version.
 pub fn is_known_format(format: u32) -> bool {
@@ -177,6 +177,19 @@ pub struct UpdateRecord {
     pub update: Update,
     /// Why its home has refused it: it is on the list of rejected updates. None: the home has not said.
     pub rejected: Option<Refusal>,
+}
+
+/// What a log notes of an update for conflict routines: `meta/conflict/HOME/LOG/SEGMENT/NUMBER` of its own directory (rule C6).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ConflictRecord {
+    /// The home of the update.
+    pub home: HomeId,
+    /// The update.
+    pub id: UpdateId,
+    /// How often a routine has sent again what the update writes, the update itself included.
+    pub attempts: u32,
+    /// Whether it was refused, and no routine has said what becomes of it.
+    pub is_open: bool,
 }
 
 /// Where the audit of a home is: `meta/audit` (rule R8).
@@ -372,6 +385,7 @@ const LEASE_PREFIX: &[u8] = b"lease/";
 const READ_LEASE_PREFIX: &[u8] = b"readlease/";
 const LOCK_PREFIX: &[u8] = b"lock/";
 const UPDATE_PREFIX: &[u8] = b"update/";
+const CONFLICT_PREFIX: &[u8] = b"conflict/";
 /// `meta/fence`: the highest number of a lock that was granted (rule C5).
 pub const FENCE_KEY: &[u8] = b"fence";
 
@@ -444,16 +458,23 @@ pub fn lock_of(key: &[u8]) -> Option<Fence> {
 
 /// The key of an update in a log.
 pub fn update_key(home: HomeId, id: UpdateId) -> Vec<u8> {
+    key_of_update(UPDATE_PREFIX, home, id)
+}
+
+/// The key of what a log notes of an update for conflict routines.
+pub fn conflict_key(home: HomeId, id: UpdateId) -> Vec<u8> {
+    key_of_update(CONFLICT_PREFIX, home, id)
+}
+
+/// The range of all such keys.
+pub fn conflict_range() -> (Vec<u8>, Vec<u8>) {
+    (CONFLICT_PREFIX.to_vec(), b"conflict0".to_vec())
+}
+
+fn key_of_update(prefix: &[u8], home: HomeId, id: UpdateId) -> Vec<u8> {
     let (home, log) = (home.0.to_be_bytes(), id.log.0.0.to_be_bytes());
     let (segment, number) = (id.segment.0.to_be_bytes(), id.number.to_be_bytes());
-    [
-        UPDATE_PREFIX,
-        &home[..],
-        &log[..],
-        &segment[..],
-        &number[..],
-    ]
-    .concat()
+    [prefix, &home[..], &log[..], &segment[..], &number[..]].concat()
 }
 
 /// The range of all updates of a log.

@@ -126,7 +126,7 @@ pub use home::{
     NameLimits, OtherHistory, Reopen,
 };
 pub use member::{
-    InLog, Member, MemberAction, MemberCommand, MemberConfig, NotKept, Request, Response, Source,
-    UpdateInfo,
+    InLog, Member, MemberAction, MemberCommand, MemberConfig, NotKept, Request, Resolution,
+    Response, Source, UpdateInfo,
 };
 pub use redirector::{ParentNames, Redirector, RedirectorConfig};

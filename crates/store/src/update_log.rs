@@ -3,18 +3,19 @@
 use crate::error::OpenError;
 use crate::options::Options;
 use crate::store::Store;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use thorp_model::records::{self, HomeRecord, UpdateRecord};
+use thorp_model::records::{self, ConflictRecord, HomeRecord, UpdateRecord};
 use thorp_model::{
     Batch, Engine, HomeId, Lack, LeftRecord, LogId, Mark, MemberId, Op, Purpose, Reader, Scan,
     SegmentId, StorageError, Table, Update, UpdateId,
 };
 
-/// The version of the records of a log.
-const LOG_FORMAT: u32 = 1;
+/// The version of the records of a log. In version 1 no conflict routine gave an update up.
+const LOG_FORMAT: u32 = 2;
 
 /// Memory for blocks of a log that are read from disk. It is read once.
 const LOG_CACHE_BYTES: u64 = 1 << 20;
@@ -132,11 +133,20 @@ impl UpdateLog {
             (Some(owner), name) => {
                 let owner: OwnerRecord = records::decode(Table::Meta, key, &owner)?;
                 if owner.format > LOG_FORMAT {
-                    let known = format!("format {}, this program knows 1", owner.format);
+                    let known = format!(
+                        "format {}, this program knows 1 to {LOG_FORMAT}",
+                        owner.format
+                    );
                     return Err(foreign(format!("a log of a later program ({known})")));
                 }
                 if name.is_some_and(|name| name != owner.name) {
                     return Err(foreign(format!("the log of {}", owner.name)));
+                }
+                if owner.format < LOG_FORMAT
+                    && let Some(name) = name
+                {
+                    // An earlier program is not to read what this one writes.
+                    begin(&store, name)?;
                 }
             }
             (None, None) => return Err(foreign("a store without a log".to_owned())),
@@ -151,15 +161,27 @@ impl UpdateLog {
     ///
     /// [`LogError::Storage`]: a record is damaged, or the disk fails.
     pub fn updates(&self) -> Result<Vec<UpdateRecord>, LogError> {
-        let (from, to) = records::update_range();
-        let (mut updates, mut damaged) = (Vec::new(), None);
+        self.all(records::update_range())
+    }
+
+    /// What it notes of its updates for conflict routines.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Storage`]: a record is damaged, or the disk fails.
+    pub fn conflicts(&self) -> Result<Vec<ConflictRecord>, LogError> {
+        self.all(records::conflict_range())
+    }
+
+    fn all<R: DeserializeOwned>(&self, (from, to): (Vec<u8>, Vec<u8>)) -> Result<Vec<R>, LogError> {
+        let (mut all, mut damaged) = (Vec::new(), None);
         self.store.scan(
             Table::Meta,
             &from,
             &to,
             &mut |key, value| match records::decode(Table::Meta, key, value) {
-                Ok(update) => {
-                    updates.push(update);
+                Ok(record) => {
+                    all.push(record);
                     Scan::Go
                 }
                 Err(error) => {
@@ -170,7 +192,7 @@ impl UpdateLog {
         )?;
         match damaged {
             Some(error) => Err(error.into()),
-            None => Ok(updates),
+            None => Ok(all),
         }
     }
 
@@ -208,7 +230,7 @@ impl UpdateLog {
         let batch = Batch {
             mark: Mark(0),
             purpose: Purpose::Removal,
-            ops: updates.iter().map(delete).collect(),
+            ops: updates.iter().flat_map(delete).collect(),
         };
         Ok(self.store.commit(&[batch])?)
     }
@@ -249,7 +271,7 @@ impl UpdateLog {
         let batch = Batch {
             mark: Mark(0),
             purpose: Purpose::NewData,
-            ops: put.chain(refused.iter().map(delete)).collect(),
+            ops: put.chain(refused.iter().flat_map(delete)).collect(),
         };
         let asked = self.store.ask_space(batch.bytes() as u64);
         asked.map_err(LogError::Full)?;
@@ -281,8 +303,14 @@ impl UpdateLog {
     }
 }
 
-fn delete(update: &Update) -> Op {
-    records::delete(Table::Meta, records::update_key(update.home, update.id))
+/// An update leaves, and what is noted of it: a new one that it becomes has all attempts of its conflict routine again.
+fn delete(update: &Update) -> [Op; 2] {
+    let (home, id) = (update.home, update.id);
+    let keys = [
+        records::update_key(home, id),
+        records::conflict_key(home, id),
+    ];
+    keys.map(|key| records::delete(Table::Meta, key))
 }
 
 /// Half of the id of a log that nobody has used before (rule R1).
@@ -314,8 +342,8 @@ mod tests {
     use super::*;
     use thorp_model::{Refusal, WhyLeft};
 
-    fn put(number: u64) -> Op {
-        let update = Update {
+    fn update(number: u64) -> Update {
+        Update {
             home: HomeId(1),
             id: UpdateId {
                 log: LogId(MemberId(7)),
@@ -323,7 +351,11 @@ mod tests {
                 number,
             },
             writes: vec![],
-        };
+        }
+    }
+
+    fn put(number: u64) -> Op {
+        let update = update(number);
         let key = records::update_key(update.home, update.id);
         let rejected = None;
         records::put(Table::Meta, key, &UpdateRecord { update, rejected })
@@ -396,6 +428,59 @@ mod tests {
         assert!(ids().map(|id| id.number).eq([1, 2]), "a new log has no gap");
         let second = log.retry(&again).unwrap();
         assert!(second[0].id.log != again[0].id.log, "each time another log");
+    }
+
+    #[test]
+    fn what_is_noted_for_a_routine_leaves_with_its_update() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = UpdateLog::open(dir.path(), "anna").unwrap();
+        let note = |number| {
+            let update = update(number);
+            let record = ConflictRecord {
+                home: update.home,
+                id: update.id,
+                attempts: 1,
+                is_open: true,
+            };
+            let key = records::conflict_key(update.home, update.id);
+            records::put(Table::Meta, key, &record)
+        };
+        for (mark, number) in [(1, 3), (2, 4), (3, 5)] {
+            log.commit(&[batch(mark, put(number)), batch(mark, note(number))])
+                .unwrap();
+        }
+        let open = || -> Vec<u64> {
+            let noted = log.conflicts().unwrap();
+            noted.iter().map(|record| record.id.number).collect()
+        };
+        assert_eq!(open(), [3, 4, 5]);
+        log.drop_updates(&[update(3)]).unwrap();
+        assert_eq!(open(), [4, 5]);
+        log.retry(&[update(4)]).unwrap();
+        assert_eq!(open(), [5], "a person has all attempts again");
+    }
+
+    #[test]
+    fn a_log_of_the_first_version_is_read_and_becomes_one_of_this() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = UpdateLog::open(dir.path(), "anna").unwrap();
+        let format = |log: &UpdateLog| {
+            let key = records::LOG_OWNER_KEY;
+            let owner = log.store.get(Table::Meta, key).unwrap().unwrap();
+            let owner: OwnerRecord = records::decode(Table::Meta, key, &owner).unwrap();
+            owner.format
+        };
+        let first = OwnerRecord {
+            format: 1,
+            name: "anna".to_owned(),
+        };
+        let key = records::LOG_OWNER_KEY.to_vec();
+        log.commit(&[batch(1, records::put(Table::Meta, key, &first))])
+            .unwrap();
+        assert_eq!(format(&log), 1);
+        drop(log);
+        let log = UpdateLog::open(dir.path(), "anna").unwrap();
+        assert_eq!(format(&log), LOG_FORMAT);
     }
 
     #[test]

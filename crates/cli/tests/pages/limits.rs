@@ -111,6 +111,10 @@ fn of_visits() -> Rows {
             count(model::LOG_UPDATES_MAX),
         ),
         ("bytes of these updates", bytes(model::LOG_BYTES_MAX)),
+        (
+            "times that a conflict routine sends a refused update again",
+            count(model::CONFLICT_ATTEMPTS_MAX as usize),
+        ),
     ]
 }
 

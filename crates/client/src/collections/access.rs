@@ -1,12 +1,16 @@
 //! What a collection needs of a transaction.
 
+use super::Change;
 use crate::{Reference, Result, Transaction};
 
 /// What collections need of a transaction. [`Transaction`] has it. With an implementation for something else, for
 /// example memory in a test, the same collections work there.
 ///
 /// All methods fail as those of [`Transaction`] do.
-pub trait Access {
+///
+/// A [`Visit`](crate::Visit) has it, too. It takes no single writes: a collection that is to work in visits makes its changes by
+/// [`Access::change`].
+pub trait Access: Send {
     /// An object's bytes.
     fn read(&mut self, reference: &Reference) -> impl Future<Output = Result<&[u8]>> + Send;
 
@@ -22,6 +26,19 @@ pub trait Access {
 
     /// Deletes an object.
     fn delete(&mut self, reference: &Reference) -> Result<()>;
+
+    /// A call begins that only reads. All that it reads is of one moment.
+    fn begin_reading(&mut self) -> impl Future<Output = Result<()>> + Send {
+        async { Ok(()) }
+    }
+
+    /// Makes a whole change of a collection. A visit makes it over what it sees, and again when it publishes it.
+    fn change<C: Change>(&mut self, change: C) -> impl Future<Output = Result<C::Found>> + Send
+    where
+        Self: Sized,
+    {
+        async move { change.make(self).await }
+    }
 
     /// What people call an object, for errors.
     fn name_of(&self, reference: &Reference) -> String {

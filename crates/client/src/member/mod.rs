@@ -10,6 +10,7 @@ mod transact;
 pub use audit::{AuditEntry, AuditEvent};
 pub use lost_parts::{AskedHome, LostPart, LostParts};
 
+use crate::conflicts::RoutineThread;
 use crate::runtime::{KnownHome, LateOutcome, MemberRuntime, Shared, block_on};
 use crate::status::{HomeStatus, LogStatus, SiteStatus};
 use crate::trace::Recorder;
@@ -62,9 +63,18 @@ impl Member {
     /// As [`Member::join`].
     pub async fn join_async(config: JoinConfig) -> Result<Member, JoinError> {
         let runtime = MemberRuntime::start(&config).await?;
+        let runtime = Arc::new(runtime);
+        if let Some(asked) = runtime
+            .take_asked()
+            .filter(|_| config.conflicts.has_routine())
+        {
+            let conflicts = config.conflicts.clone();
+            RoutineThread::start(conflicts, Arc::downgrade(&runtime), asked)
+                .map_err(JoinError::System)?;
+        }
         runtime.joined(config.join_timeout).await?;
         Ok(Member {
-            runtime: Arc::new(runtime),
+            runtime,
             session: config.session,
         })
     }

@@ -1,11 +1,13 @@
 //! What the loop does for the state machine of a member.
 
+use super::asked::Asked;
 use super::counters::Ending;
 use super::held_lock::unlock;
 use super::log_disk::LogDisk;
 use super::shared::Shared;
 use crate::limits::RETRY_PAUSE;
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 use std::time::Instant;
 use thorp_model::{CommitId, Outcome, Place, Refusal};
 use thorp_net::driver::World;
@@ -21,6 +23,8 @@ pub(super) struct MemberHost {
     quiet_until: Option<Instant>,
     /// Where the log is, if the member has one.
     disk: Option<LogDisk>,
+    /// Who decides about refused updates, if the program has a routine.
+    routine: Option<Sender<Asked>>,
 }
 
 impl World<MemberAction> for MemberHost {
@@ -78,7 +82,13 @@ impl World<MemberAction> for MemberHost {
             MemberAction::LockLost { home, fence } => {
                 self.shared.requests.locks.end((home, fence));
             }
-            MemberAction::Rejected(..) => self.shared.changes.send_modify(|count| *count += 1),
+            MemberAction::Rejected(update, refusal) => {
+                if let Some(routine) = &self.routine {
+                    // A thread that has ended asks again at the next start.
+                    let _ = routine.send((update, refusal));
+                }
+                self.shared.changes.send_modify(|count| *count += 1);
+            }
             MemberAction::StreamEnded(home) => self.shared.homes.ended(home),
         }
     }
@@ -96,12 +106,17 @@ impl World<MemberAction> for MemberHost {
 }
 
 impl MemberHost {
-    pub(super) fn new(shared: Arc<Shared>, disk: Option<LogDisk>) -> Self {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        disk: Option<LogDisk>,
+        routine: Option<Sender<Asked>>,
+    ) -> Self {
         MemberHost {
             shared,
             is_evicting: false,
             quiet_until: None,
             disk,
+            routine,
         }
     }
 
@@ -194,7 +209,7 @@ mod tests {
     #[test]
     fn readers_leave_room_for_others() {
         let shared = shared_with(10_000);
-        let mut host = MemberHost::new(Arc::clone(&shared), None);
+        let mut host = MemberHost::new(Arc::clone(&shared), None, None);
         let charge = {
             let one = vec![(PageId::new(3, 0), Some(Image::empty()))];
             host.act(MemberAction::Publish(publish(one)));
@@ -235,7 +250,7 @@ mod tests {
     #[test]
     fn what_is_over_the_limit_goes_once() {
         let shared = shared_with(1000);
-        let mut host = MemberHost::new(Arc::clone(&shared), None);
+        let mut host = MemberHost::new(Arc::clone(&shared), None, None);
         let pages = (1..=40).map(|n| (PageId::new(3, n), Some(Image::empty())));
         host.act(MemberAction::Publish(publish(pages.collect())));
         let over = shared.cache.excess();

@@ -1,5 +1,6 @@
 //! A running member: the loop that drives its state machine.
 
+use super::asked::Asked;
 use super::join_settings::{edges, identity, parents, recorder, site_identity};
 use super::log_disk::LogDisk;
 use super::member_host::MemberHost;
@@ -10,12 +11,15 @@ use super::worker::{Stopped, Worker};
 use crate::due::due_after;
 use crate::embedded_site::EmbeddedSite;
 use crate::limits::{LEAVING_LOOK, RETRY_PAUSE};
+use crate::lock::lock;
 use crate::reach::refusal;
 use crate::status::SiteStatus;
 use crate::{Error, JoinConfig, JoinError, OutOfReach, Result};
-use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use thorp_model::{HomeNames, NodeKind, Outbox};
+use thorp_model::records::{ConflictRecord, UpdateRecord};
+use thorp_model::{HomeNames, NodeKind, Outbox, Update};
 use thorp_net::driver::{Driver, DriverConfig, EdgeStatus, Handle, ParentState, ParentStatus};
 use thorp_protocol::{Member, MemberConfig, Request};
 use thorp_store::UpdateLog;
@@ -27,6 +31,8 @@ pub(crate) struct MemberRuntime {
     worker: Worker,
     /// Ends after the member, which is its child.
     embedded_site: Option<EmbeddedSite>,
+    /// Refused updates that the program's routine is to decide about. Its thread takes them.
+    asked: Mutex<Option<Receiver<Asked>>>,
 }
 
 impl MemberRuntime {
@@ -51,6 +57,15 @@ impl MemberRuntime {
         let updates = updates.map_err(JoinError::Log)?;
         let left = log.as_ref().map(UpdateLog::left).transpose();
         let left = left.map_err(JoinError::Log)?.unwrap_or_default();
+        let conflicts = log.as_ref().map(UpdateLog::conflicts).transpose();
+        let conflicts = conflicts.map_err(JoinError::Log)?.unwrap_or_default();
+        let (routine, asked) = channel();
+        open_conflicts(&conflicts, updates.as_deref().unwrap_or_default())
+            .into_iter()
+            .for_each(|one| {
+                // The other end is here.
+                let _ = routine.send(one);
+            });
         let mut driver_config = DriverConfig::new(identity, hello);
         driver_config.parents = parents(config, embedded_site.as_ref())?;
         driver_config.net_limits = edges.limits;
@@ -68,14 +83,17 @@ impl MemberRuntime {
         member.images_beside = true;
         member.log = updates;
         member.left = left;
+        member.has_routine = config.conflicts.has_routine();
+        member.conflicts = conflicts;
         let member = Member::new(member);
         let (of_member, patience) = (Arc::clone(&shared), config.leave_timeout);
         let sender = &shared.requests.sender;
         let disk = log.map(|log| LogDisk::start(log, Arc::clone(sender)));
         let disk = disk.transpose().map_err(JoinError::System)?;
+        let routine = config.conflicts.has_routine().then_some(routine);
         let worker = Worker::start(|stopped| {
             let leaving = leave(stopped, Arc::clone(&of_member), patience);
-            let host = MemberHost::new(Arc::clone(&of_member), disk);
+            let host = MemberHost::new(Arc::clone(&of_member), disk, routine);
             live(driver, (member, host), of_member, leaving)
         });
         let worker = worker.map_err(JoinError::System)?;
@@ -83,7 +101,13 @@ impl MemberRuntime {
             shared,
             worker,
             embedded_site,
+            asked: Mutex::new(Some(asked)),
         })
+    }
+
+    /// Refused updates that the program's routine is to decide about, once.
+    pub(crate) fn take_asked(&self) -> Option<Receiver<Asked>> {
+        lock(&self.asked).take()
     }
 
     /// Where the member has joined, and what it carries.
@@ -226,6 +250,17 @@ impl Drop for Closing {
         self.0.requests.pending.close();
         self.0.changes.send_modify(|count| *count += 1);
     }
+}
+
+/// Refused updates about which no routine has decided yet: the process ended before.
+fn open_conflicts(conflicts: &[ConflictRecord], updates: &[UpdateRecord]) -> Vec<Asked> {
+    let is_open = |update: &Update| {
+        let here = |of: &&ConflictRecord| (of.home, of.id) == (update.home, update.id);
+        conflicts.iter().find(here).is_some_and(|of| of.is_open)
+    };
+    let open = updates.iter().filter(|record| is_open(&record.update));
+    open.filter_map(|record| Some((record.update.clone(), record.rejected.clone()?)))
+        .collect()
 }
 
 /// From joining to leaving.

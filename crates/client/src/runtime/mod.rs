@@ -5,6 +5,7 @@
 //! way, the prefetcher, the counters. [`Requests`] carries a request to the loop and gives back a [`RequestFuture`],
 //! which resolves to its [`Completion`].
 
+mod asked;
 mod block_on;
 mod completion;
 mod counters;
@@ -30,6 +31,7 @@ mod shared;
 mod staged_tokens;
 mod worker;
 
+pub(crate) use asked::Asked;
 pub(crate) use block_on::block_on;
 pub(crate) use completion::{Completion, Fetched};
 pub(crate) use counters::Ending;

@@ -23,7 +23,7 @@ impl<'a> Naming<'a> {
     }
 
     /// `thorp://alps/notes`, if this member knows that.
-    fn segment(&self, home: HomeId, segment: SegmentId) -> Option<String> {
+    pub(crate) fn segment(&self, home: HomeId, segment: SegmentId) -> Option<String> {
         let name = self.homes.name(home)?;
         let allocator = self.allocators.find(home, segment)?;
         Some(SegmentName::format(&name, allocator.path()?))

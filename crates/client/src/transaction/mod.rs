@@ -2,6 +2,7 @@
 
 mod commit;
 mod early;
+mod held_slots;
 mod large;
 mod pending;
 mod read;
@@ -13,6 +14,7 @@ mod stream;
 mod typed;
 mod write;
 
+pub(crate) use held_slots::HeldSlots;
 pub use pending::Pending;
 pub(crate) use typed::{decode, encode};
 
@@ -162,7 +164,7 @@ impl Transaction {
                 self.inner.writes_mut().clear();
             }
             Ending::Conflict | Ending::Aborted => {
-                for (allocator, taken) in self.inner.writes_mut().give_back() {
+                for (allocator, taken) in self.inner.writes_mut().give_back().flatten() {
                     allocator.give_back(taken);
                 }
             }
@@ -366,8 +368,8 @@ impl fmt::Debug for Transaction {
     }
 }
 
-/// A slot that is reserved for an object, and where.
-type Reserved = (Arc<Allocator>, Reservation);
+/// A slot that is reserved for an object, and where. None: somebody else holds it.
+type Reserved = Option<(Arc<Allocator>, Reservation)>;
 
 fn terms(session: Session) -> Terms {
     Terms {

@@ -1,7 +1,7 @@
 //! Writing objects: nothing of it leaves this process before the commit.
 
-use super::Transaction;
 use super::read::Found;
+use super::{HeldSlots, Transaction};
 use crate::allocator::{Allocator, Area};
 use crate::head_page::HEAD_PAGE;
 use crate::runtime::block_on;
@@ -183,6 +183,26 @@ impl Transaction {
         }
     }
 
+    /// Reserves a slot for an object that another transaction makes ([`Transaction::create_at`]).
+    pub(crate) async fn reserve(
+        &mut self,
+        segment: &Segment,
+        bytes: &[u8],
+    ) -> Result<(Reference, HeldSlots)> {
+        let reference = self.create_async(segment, bytes).await?;
+        let slots = self.inner.writes_mut().give_back().flatten();
+        Ok((reference, HeldSlots::new(slots.collect())))
+    }
+
+    /// Makes an object in a slot that somebody holds for it.
+    pub(crate) fn create_at(&mut self, reference: &Reference, bytes: Vec<u8>) -> Result<()> {
+        check_size(bytes.len())?;
+        let begun = self.inner.begin_creating(reference.home);
+        begun.map_err(|stop| self.stopped(stop))?;
+        self.inner.create(reference, bytes, None);
+        Ok(())
+    }
+
     /// Deletes an object; it need not be read before.
     ///
     /// # Errors
@@ -302,7 +322,7 @@ impl Transaction {
             generation: self.shared.homes.first_generation(allocator.home),
             offset: 0,
         };
-        let reserved = (Arc::clone(allocator), taken);
+        let reserved = Some((Arc::clone(allocator), taken));
         self.inner.create(&reference, bytes, reserved);
         reference
     }

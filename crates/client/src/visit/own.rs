@@ -1,23 +1,26 @@
 //! The updates of a visit that have not left.
 
-use crate::{Error, ErrorKind, Procedure, Reference, Result, Transaction};
-use std::collections::{BTreeMap, BTreeSet};
-use thorp_model::limits::{INLINE_VALUE_BYTES_MAX, PROCEDURES_OF_OBJECT_MAX};
-use thorp_model::{HomeId, NewValue, PageId, PageWrites, SegmentId, Slot, WriteOp};
+use super::collection::Redo;
+use crate::transaction::HeldSlots;
+use crate::update::page_writes;
+use crate::{Error, ErrorKind, ObjectUpdate, Reference, Result, Transaction};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use thorp_model::{HomeId, PageWrites, SegmentId};
 
 /// One update of an object.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) enum Update {
-    /// Its bytes are replaced.
-    Put(Vec<u8>),
-    /// The home runs a procedure on it.
-    Run(Procedure),
-    /// It is deleted.
-    Delete,
+    /// Something is done to an object.
+    Object(ObjectUpdate),
+    /// The object is made, in a slot that the visit holds.
+    Create(Vec<u8>, Arc<HeldSlots>),
+    /// A collection changes. The object is its root.
+    Collection(Arc<dyn Redo>),
 }
 
 /// The updates of a visit, in their order. The visit itself sees them over what it reads.
-#[derive(Debug, Default)]
+#[derive(Clone, Default)]
 pub(super) struct Own(Vec<(Reference, Update)>);
 
 impl Own {
@@ -33,15 +36,59 @@ impl Own {
         };
         let here = self.0.iter().filter(|(at, _)| *at == whole);
         here.fold(before, |before, (_, update)| match update {
-            Update::Put(bytes) => Ok(bytes.clone()),
-            Update::Run(procedure) => procedure.run(&before?).map_err(|why| {
-                Error::invalid(format!("a procedure of this visit cannot run: {why}"))
-            }),
-            Update::Delete => Err(Error::new(
+            Update::Object(ObjectUpdate::Write(bytes)) | Update::Create(bytes, _) => {
+                Ok(bytes.clone())
+            }
+            Update::Object(ObjectUpdate::Run(procedure)) => {
+                procedure.run(&before?).map_err(|why| {
+                    Error::invalid(format!("a procedure of this visit cannot run: {why}"))
+                })
+            }
+            Update::Object(ObjectUpdate::Delete) => Err(Error::new(
                 ErrorKind::Gone,
                 "this visit has deleted the object",
             )),
+            // What that makes of nodes is over the view already.
+            Update::Collection(_) => before,
         })
+    }
+
+    /// Whether an object is made here.
+    pub(super) fn creates(&self, object: &Reference) -> bool {
+        let mut all = self.0.iter();
+        all.any(|(at, update)| at == object && matches!(update, Update::Create(..)))
+    }
+
+    /// The changes of collections.
+    pub(super) fn collections(&self) -> Vec<Arc<dyn Redo>> {
+        let all = self.0.iter();
+        let changes = all.filter_map(|(_, update)| match update {
+            Update::Collection(change) => Some(Arc::clone(change)),
+            _ => None,
+        });
+        changes.collect()
+    }
+
+    /// The slots of what they make stay taken, whatever becomes of the visit.
+    pub(super) fn keep_slots(&self) {
+        self.slots().for_each(HeldSlots::keep);
+    }
+
+    /// The slots are free again with the visit.
+    pub(super) fn hold_slots(&self) {
+        self.slots().for_each(HeldSlots::hold);
+    }
+
+    fn slots(&self) -> impl Iterator<Item = &HeldSlots> {
+        self.0.iter().filter_map(|(_, update)| match update {
+            Update::Create(_, slots) => Some(&**slots),
+            _ => None,
+        })
+    }
+
+    /// The same ones.
+    pub(super) fn entries(&self) -> Own {
+        self.clone()
     }
 
     /// The homes where something is updated, ascending.
@@ -53,30 +100,28 @@ impl Own {
     }
 
     /// Does all of them.
-    pub(super) fn redo(&self, tx: &mut Transaction) -> Result<()> {
-        self.0.iter().try_for_each(|(at, update)| match update {
-            Update::Put(bytes) => tx.write(at, bytes.clone()),
-            Update::Run(procedure) => tx.apply(at, procedure.clone()),
-            Update::Delete => tx.delete(at),
-        })
+    pub(super) async fn redo(&self, tx: &mut Transaction) -> Result<()> {
+        for (at, update) in &self.0 {
+            match update {
+                Update::Object(ObjectUpdate::Write(bytes)) => tx.write(at, bytes.clone())?,
+                Update::Object(ObjectUpdate::Run(procedure)) => tx.apply(at, procedure.clone())?,
+                Update::Object(ObjectUpdate::Delete) => tx.delete(at)?,
+                Update::Create(bytes, _) => tx.create_at(at, bytes.clone())?,
+                Update::Collection(change) => change.redo(tx).await?,
+            }
+        }
+        Ok(())
     }
 
     /// The updates of one segment as what its home executes, each object once.
     pub(super) fn writes(&self, segment: (HomeId, SegmentId)) -> Result<Vec<PageWrites>> {
-        let mut ops: BTreeMap<PageId, BTreeMap<Slot, WriteOp>> = BTreeMap::new();
         let here = self.0.iter();
         let here = here.filter(|(at, _)| (at.home, at.object.page.segment) == segment);
-        for (at, update) in here {
-            let slots = ops.entry(at.object.page).or_default();
-            let before = slots.remove(&at.object.slot);
-            slots.insert(at.object.slot, joined(at, before, update)?);
-        }
-        let pages = ops.into_iter();
-        let pages = pages.map(|(page, slots)| PageWrites {
-            page,
-            slots: slots.into_iter().collect(),
+        let updates = here.map(|(at, update)| match update {
+            Update::Object(update) => Ok((at, update)),
+            Update::Create(..) | Update::Collection(_) => Err(Error::invalid(NOT_IN_A_LOG)),
         });
-        Ok(pages.collect())
+        page_writes(updates.collect::<Result<Vec<_>>>()?)
     }
 
     /// The segments where something is updated, ascending.
@@ -117,62 +162,14 @@ impl Own {
     }
 }
 
-/// What an object's home is to do for one update after another.
-fn joined(at: &Reference, before: Option<WriteOp>, update: &Update) -> Result<WriteOp> {
-    let generation = at.generation;
-    let run = |procedure: &Procedure, bytes: &[u8]| {
-        let run = procedure.run(bytes);
-        run.map_err(|why| Error::invalid(format!("a procedure of this visit cannot run: {why}")))
-    };
-    let write = |bytes: Vec<u8>| match bytes.len() <= INLINE_VALUE_BYTES_MAX {
-        true => Ok(WriteOp::Write {
-            generation,
-            value: NewValue::Inline(bytes.into()),
-        }),
-        false => Err(Error::new(
-            ErrorKind::TooLarge,
-            format!(
-                "an update that a log keeps has at most {INLINE_VALUE_BYTES_MAX} bytes of an object: write larger ones in a \
-                 transaction"
-            ),
-        )),
-    };
-    match (before, update) {
-        (Some(WriteOp::Delete { .. }), _) => Err(Error::new(
-            ErrorKind::Gone,
-            "this visit has deleted the object",
-        )),
-        (_, Update::Delete) => Ok(WriteOp::Delete { generation }),
-        (_, Update::Put(bytes)) => write(bytes.clone()),
-        (Some(WriteOp::Write { value, .. }), Update::Run(procedure)) => match value {
-            NewValue::Inline(bytes) => write(run(procedure, bytes.bytes())?),
-            NewValue::Staged(_) => Err(Error::invalid("a staged value is in no log")),
-        },
-        (Some(WriteOp::Apply { mut procedures, .. }), Update::Run(procedure)) => {
-            if procedures.len() >= PROCEDURES_OF_OBJECT_MAX {
-                return Err(Error::new(
-                    ErrorKind::TooLarge,
-                    format!(
-                        "one update runs at most {PROCEDURES_OF_OBJECT_MAX} procedures on an object: publish before"
-                    ),
-                ));
-            }
-            procedures.push(procedure.clone());
-            Ok(WriteOp::Apply {
-                generation,
-                procedures,
-            })
-        }
-        (_, Update::Run(procedure)) => Ok(WriteOp::Apply {
-            generation,
-            procedures: vec![procedure.clone()],
-        }),
-    }
-}
+/// Why a log does not keep it.
+pub(super) const NOT_IN_A_LOG: &str = "a log keeps updates that read nothing, of objects that are there: make objects, and change \
+                                       collections, in a visit with failures=pessimistic or in a transaction";
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Procedure;
     use thorp_model::{Generation, ObjectId, PageId, Slot};
 
     fn object(home: u32, slot: u16) -> Reference {
@@ -191,19 +188,20 @@ mod tests {
     fn updates_lie_over_what_is_read_in_their_order() {
         let mut own = Own::default();
         let (x, y) = (object(1, 1), object(2, 1));
-        let append = |text: &str| Update::Run(Procedure::Append(text.as_bytes().into()));
+        let run = |procedure| Update::Object(ObjectUpdate::Run(procedure));
+        let append = |text: &str| run(Procedure::Append(text.as_bytes().into()));
         own.add(&x, append("b"));
         own.add(&y, append("z"));
         own.add(&x, append("c"));
         let seen = |own: &Own| own.over(&x, Ok(b"a".to_vec()));
         assert_eq!(seen(&own).unwrap(), b"abc");
         assert_eq!(own.homes(), [HomeId(1), HomeId(2)]);
-        own.add(&x, Update::Put(b"new".to_vec()));
+        own.add(&x, Update::Object(ObjectUpdate::Write(b"new".to_vec())));
         own.add(&x, append("!"));
         assert_eq!(seen(&own).unwrap(), b"new!");
-        own.add(&x, Update::Run(Procedure::Add(1)));
+        own.add(&x, run(Procedure::Add(1)));
         assert_eq!(seen(&own).unwrap_err().kind(), ErrorKind::Invalid);
-        own.add(&x, Update::Delete);
+        own.add(&x, Update::Object(ObjectUpdate::Delete));
         assert_eq!(seen(&own).unwrap_err().kind(), ErrorKind::Gone);
         let leaving = own.take(HomeId(1));
         assert_eq!(seen(&own).unwrap(), b"a");

@@ -582,6 +582,10 @@ pub(crate) fn refused() -> Vec<Refusal> {
             why: NotRun::NoSet,
         },
         InvalidCommit::ProcedureOfSeveral,
+        InvalidCommit::Procedure {
+            object: object(),
+            why: NotRun::KeyTaken,
+        },
     ];
     let mut refused = vec![
         Refusal::Conflict { object: object() },

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use thorp_model::limits::{
     KEPT_CHANGES_MAX, PENDING_WRITES_COMMIT_BYTES_MAX, REPORT_PAGES_MAX, SEND_WINDOW_BYTES_MAX,
 };
-use thorp_model::records::UpdateRecord;
+use thorp_model::records::{ConflictRecord, UpdateRecord};
 use thorp_model::{LeftRecord, MemberId, NoSigner, Signer};
 
 /// What a member gets when it starts.
@@ -34,6 +34,10 @@ pub struct MemberConfig {
     pub log: Option<Vec<UpdateRecord>>,
     /// What has left its log although no step of its own said so, for people (rule C7).
     pub left: LeftRecord,
+    /// Whether a routine of the program decides what becomes of updates that are refused (rule C6).
+    pub has_routine: bool,
+    /// What the log notes for that routine.
+    pub conflicts: Vec<ConflictRecord>,
     /// Signs with the key of the certificate of the member (rule R2).
     pub signer: Arc<dyn Signer>,
 }
@@ -52,6 +56,8 @@ impl MemberConfig {
             alive: Some(AliveLimits::default()),
             log: None,
             left: LeftRecord::default(),
+            has_routine: false,
+            conflicts: Vec::new(),
             signer: Arc::new(NoSigner),
         }
     }

@@ -35,6 +35,7 @@ impl Command for MemberCommand {
             MemberCommand::Request { request, .. } => !matches!(
                 request,
                 Request::Forget(_)
+                    | Request::Resolve { .. }
                     | Request::Watch { on: false, .. }
                     | Request::Follow { on: false, .. }
                     | Request::Call {
@@ -120,12 +121,33 @@ pub enum Request {
         /// Whether to begin or to end.
         on: bool,
     },
+    /// Do with a refused update what the routine of the program has decided, once (rule C6). No response.
+    Resolve {
+        /// The home of the update.
+        home: HomeId,
+        /// The update.
+        id: UpdateId,
+        /// What becomes of it.
+        resolution: Resolution,
+    },
     /// List the updates in the log. Response: [`Response::Updates`].
     ListUpdates,
     /// The program leaves: leases under which nothing is kept are given back (rule C4). No response.
     Leave,
     /// The program no longer wants the response to this request. A commit goes on.
     Forget(RequestId),
+}
+
+/// What becomes of an update that its home has refused.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Resolution {
+    /// It stays on the list of rejected ones, for a person.
+    List,
+    /// It leaves the log, which notes its number.
+    Drop,
+    /// It leaves the log, and a new update of the same segment comes into the log, in one durable step. After
+    /// [`CONFLICT_ATTEMPTS_MAX`](thorp_model::limits::CONFLICT_ATTEMPTS_MAX) such steps it is as [`Resolution::List`].
+    Again(Vec<PageWrites>),
 }
 
 /// An update in the log of a member.
@@ -292,7 +314,7 @@ pub enum MemberAction {
 mod tests {
     use super::*;
     use alloc::vec;
-    use thorp_model::{PageId, Registration};
+    use thorp_model::{LogId, MemberId, PageId, Registration};
 
     const HOME: HomeId = HomeId(1);
     const SEGMENT: SegmentId = SegmentId(1);
@@ -344,7 +366,17 @@ mod tests {
             registration: Registration(1),
             token: 1,
         };
-        for request in [Request::Forget(RequestId(1)), call(unstage), watch(false)] {
+        let resolve = Request::Resolve {
+            home: HOME,
+            id: UpdateId {
+                log: LogId(MemberId(1)),
+                segment: SEGMENT,
+                number: 1,
+            },
+            resolution: Resolution::Drop,
+        };
+        let forget = Request::Forget(RequestId(1));
+        for request in [forget, call(unstage), watch(false), resolve] {
             assert!(!is_bounded(request.clone()), "{request:?}");
         }
         assert!(!MemberCommand::Evict(vec![]).is_bounded());

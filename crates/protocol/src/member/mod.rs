@@ -51,7 +51,7 @@ mod withheld;
 
 pub use config::MemberConfig;
 pub use interface::{
-    InLog, MemberAction, MemberCommand, NotKept, Request, Response, Source, UpdateInfo,
+    InLog, MemberAction, MemberCommand, NotKept, Request, Resolution, Response, Source, UpdateInfo,
 };
 
 use crate::edge::liveness::Neighbours;
@@ -76,8 +76,8 @@ use alloc::vec::Vec;
 use thorp_model::limits::HEARTBEAT_MS;
 use thorp_model::{
     CallError, CallRequest, CallResponse, CommitId, Direction, Down, EdgeId, Event, Fence, HomeId,
-    HomeNames, Image, LogId, Message, Millis, NodeKind, Note, Now, Outcome, PageId, Place,
-    Position, RequestId, SegmentId, StateMachine, Step, UpdateId, Verdict, message,
+    HomeNames, Image, Message, Millis, NodeKind, Note, Now, Outcome, PageId, Place, Position,
+    RequestId, SegmentId, StateMachine, Step, UpdateId, Verdict, message,
 };
 
 /// What a member fills.
@@ -184,7 +184,7 @@ impl Member {
             pending_writes: PendingWrites::new(config.kept_bytes_max),
             parents: BTreeMap::new(),
             neighbours: Neighbours::new(config.alive),
-            updates: Updates::new(LogId(config.id), config.log.clone(), config.left.clone()),
+            updates: Updates::new(&config),
             hard_reads: HardReads::default(),
             locks: Locks::default(),
             next_ack: Millis(0),
@@ -365,6 +365,11 @@ impl Member {
                 let mut updating = self.updating();
                 updating.update(request_id, written, patience_ms, outbox);
             }
+            Request::Resolve {
+                home,
+                id,
+                resolution,
+            } => self.updating().resolve((home, id), resolution, outbox),
             Request::Follow { home, segment, on } => {
                 let wanted = (home, segment, on);
                 self.updating().sharing().want(request_id, wanted, outbox);

@@ -12,7 +12,7 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use thorp_model::records::UpdateRecord;
-use thorp_model::{NewValue, PageId, Procedure, Slot, WriteOp};
+use thorp_model::{Blob, NewValue, PageId, Procedure, Slot, WriteOp};
 
 /// Writes the chosen updates, a line for each. The log keeps them.
 pub(super) fn export(
@@ -112,12 +112,23 @@ fn of_procedure(procedure: &Procedure) -> Value {
         Procedure::Append(blob) => json!({"procedure": "append", "value": of_bytes(blob.bytes())}),
         Procedure::Insert(blob) => json!({"procedure": "insert", "value": of_bytes(blob.bytes())}),
         Procedure::Remove(blob) => json!({"procedure": "remove", "value": of_bytes(blob.bytes())}),
-        Procedure::PutIfAbsent { key, value } => json!({
-            "procedure": "put_if_absent",
-            "key": of_bytes(key.bytes()),
-            "value": of_bytes(value.bytes()),
-        }),
+        Procedure::PutIfAbsent { key, value } => of_entry("put_if_absent", key, value),
+        Procedure::Put { key, value } => of_entry("put", key, value),
+        Procedure::PutNew { key, value } => of_entry("put_new", key, value),
+        Procedure::PutBeside { key, beside, value } => {
+            let mut entry = of_entry("put_beside", key, value);
+            entry["beside"] = of_bytes(beside.bytes());
+            entry
+        }
     }
+}
+
+fn of_entry(procedure: &str, key: &Blob, value: &Blob) -> Value {
+    json!({
+        "procedure": procedure,
+        "key": of_bytes(key.bytes()),
+        "value": of_bytes(value.bytes()),
+    })
 }
 
 /// Bytes that are no text are given in digits: a line has nothing else.
@@ -135,7 +146,7 @@ fn of_bytes(bytes: &[u8]) -> Value {
 mod tests {
     use super::*;
     use thorp_model::{
-        Blob, Generation, HomeId, LogId, MemberId, PageNo, PageWrites, Refusal, SegmentId, Update,
+        Generation, HomeId, LogId, MemberId, PageNo, PageWrites, Refusal, SegmentId, Update,
         UpdateId,
     };
 

@@ -59,6 +59,9 @@ fn left_line(left: &LeftNumbers) -> String {
     };
     let why = match why {
         WhyLeft::Saved => "left the log: their home had executed that before",
+        WhyLeft::Dropped => {
+            "given up by a conflict routine: its home had refused that; look what others wrote"
+        }
         WhyLeft::Void => {
             "void: their home has gone back, and the log has that no more; look whether it is there"
         }
@@ -70,6 +73,7 @@ fn left_as_json(left: &LeftNumbers) -> serde_json::Value {
     let why = match left.why {
         WhyLeft::Saved => "saved",
         WhyLeft::Void => "void",
+        WhyLeft::Dropped => "dropped",
     };
     serde_json::json!({
         "home": left.home.0,

@@ -4,6 +4,7 @@ mod changes;
 mod leaf_path;
 mod traits;
 mod walk;
+mod whole;
 
 use super::Access;
 use super::node::Node;
@@ -12,8 +13,10 @@ use crate::{Error, ErrorKind, Ref, Reference, Result, Segment, Transaction};
 use leaf_path::LeafPath;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::marker::PhantomData;
 use std::ops::{ControlFlow, RangeBounds};
 use walk::{AHEAD, Direction, walk};
+use whole::{Clearing, Insertion, Removal};
 
 /// Bytes of an encoded key, at most.
 pub const KEY_BYTES_MAX: usize = 1024;
@@ -28,6 +31,8 @@ pub const VALUE_BYTES_MAX: usize = 4096;
 /// different leaves do not conflict**, except for the few that split a node or join two. A lookup reads one node on
 /// each level. A scan reads exactly the leaves that it covers. It conflicts with changes of these leaves, also of keys
 /// that were not there. The map keeps no count of its entries, because all insertions would conflict over it.
+///
+/// In a [`Visit`](crate::Visit) it works, too. What a visit changes there is made anew in the commit that publishes it.
 ///
 /// The root of the map stays the same object for ever. Keep it as a named root of the segment, or in other objects: a
 /// `TreeMap` is as small as a reference, and can be stored. Keys are ordered as `K` is. A value above
@@ -76,8 +81,8 @@ impl<K, V> TreeMap<K, V> {
 
 impl<K, V> TreeMap<K, V>
 where
-    K: Ord + Clone + Serialize + DeserializeOwned,
-    V: Serialize + DeserializeOwned,
+    K: Ord + Clone + Serialize + DeserializeOwned + Send + Sync + 'static,
+    V: Serialize + DeserializeOwned + Send + Sync + 'static,
 {
     /// The bytes of an empty map's root: an object that holds them is one.
     pub fn empty() -> Result<Vec<u8>> {
@@ -102,6 +107,7 @@ where
 
     /// As [`TreeMap::get`].
     pub async fn get_async<A: Access>(self, tx: &mut A, key: &K) -> Result<Option<V>> {
+        tx.begin_reading().await?;
         let path = LeafPath::read(tx, self.reference(), key).await?;
         let mut entries = path.entries;
         let found = entries.binary_search_by(|(own, _)| own.cmp(key));
@@ -126,18 +132,14 @@ where
     /// As [`TreeMap::insert`].
     pub async fn insert_async<A: Access>(self, tx: &mut A, key: K, value: V) -> Result<Option<V>> {
         check_size("key", &key, KEY_BYTES_MAX)?;
-        check_size("value", &value, VALUE_BYTES_MAX)?;
-        let mut path = LeafPath::read(tx, self.reference(), &key).await?;
-        let old = match path.entries.binary_search_by(|(own, _)| own.cmp(&key)) {
-            Ok(place) => Some(std::mem::replace(&mut path.entries[place].1, value)),
-            Err(place) => {
-                path.entries.insert(place, (key, value));
-                let is_last = place + 1 == path.entries.len();
-                return path.write_grown(tx, is_last).await.map(|()| None);
-            }
+        let value = check_size("value", &value, VALUE_BYTES_MAX)?;
+        let insertion = Insertion::<K, V> {
+            root: self.reference(),
+            key,
+            value,
+            of: PhantomData,
         };
-        path.write_grown(tx, false).await?;
-        Ok(old)
+        tx.change(insertion).await
     }
 
     /// Removes a key, and gives the value that it had.
@@ -147,15 +149,12 @@ where
 
     /// As [`TreeMap::remove`].
     pub async fn remove_async<A: Access>(self, tx: &mut A, key: &K) -> Result<Option<V>> {
-        let mut path = LeafPath::read(tx, self.reference(), key).await?;
-        let Ok(place) = path.entries.binary_search_by(|(own, _)| own.cmp(key)) else {
-            return Ok(None);
+        let removal = Removal::<K, V> {
+            root: self.reference(),
+            key: key.clone(),
+            of: PhantomData,
         };
-        // A leaf is its entries and a byte.
-        let before = 1 + crate::transaction::encode(&path.entries)?.len();
-        let (_, value) = path.entries.remove(place);
-        path.write_shrunk(tx, before).await?;
-        Ok(Some(value))
+        tx.change(removal).await
     }
 
     /// The entry with the smallest key.
@@ -288,27 +287,25 @@ where
 
     /// As [`TreeMap::clear`].
     pub async fn clear_async<A: Access>(self, tx: &mut A) -> Result<()> {
-        let root = self.reference();
-        let mut waiting = vec![(root, 0)];
-        while let Some((at, depth)) = waiting.pop() {
-            if let Node::<K, V>::Inner(inner) = Node::read(tx, &at, depth).await? {
-                waiting.extend(inner.below.into_iter().map(|below| (below, depth + 1)));
-            }
-            if at != root {
-                tx.delete(&at)?;
-            }
-        }
-        tx.write(&root, Self::empty()?)
+        let clearing = Clearing::<K, V> {
+            root: self.reference(),
+            of: PhantomData,
+        };
+        tx.change(clearing).await
     }
 }
 
-fn check_size<T: Serialize>(what: &str, value: &T, most: usize) -> Result<()> {
-    let bytes = crate::transaction::encode(value)?.len();
-    match bytes <= most {
-        true => Ok(()),
+/// A key or value as bytes, if these are not too many.
+fn check_size<T: Serialize>(what: &str, value: &T, most: usize) -> Result<Vec<u8>> {
+    let bytes = crate::transaction::encode(value)?;
+    match bytes.len() <= most {
+        true => Ok(bytes),
         false => Err(Error::new(
             ErrorKind::TooLarge,
-            format!("a {what} of a tree map has at most {most} bytes, and this one has {bytes}"),
+            format!(
+                "a {what} of a tree map has at most {most} bytes, and this one has {}",
+                bytes.len()
+            ),
         )),
     }
 }

@@ -70,6 +70,7 @@ where
     V: Serialize + DeserializeOwned,
     A: Access,
 {
+    tx.begin_reading().await?;
     // The next one last.
     let mut waiting = vec![(root, 0)];
     let mut seen = HashSet::new();

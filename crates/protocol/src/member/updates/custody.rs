@@ -162,6 +162,18 @@ impl Custody {
         Some((own.update, own.sent))
     }
 
+    /// Whether an update is on the list of rejected ones.
+    pub(super) fn is_rejected(&self, id: UpdateId) -> bool {
+        self.get(id).is_some_and(|own| own.rejected.is_some())
+    }
+
+    /// An update leaves the list of rejected ones.
+    pub(super) fn take_rejected(&mut self, id: UpdateId) -> Option<Update> {
+        let is_there = self.is_rejected(id);
+        let own = is_there.then(|| self.own.remove(&(id.log, id.number)))?;
+        own.map(|own| own.update)
+    }
+
     /// The home has refused an update for good.
     pub(super) fn reject(&mut self, id: UpdateId, refusal: Refusal) -> Option<Update> {
         let own = self.own.get_mut(&(id.log, id.number))?;
@@ -248,6 +260,13 @@ mod tests {
         });
         assert!(custody.is_settled());
         assert_eq!((custody.rejected().count(), custody.confirmed(LOG)), (1, 3));
+        // But when somebody says so.
+        assert!(custody.take_rejected(id(3)).is_none(), "it was saved");
+        assert!(custody.is_rejected(id(2)) && custody.take_rejected(id(2)).is_some());
+        assert_eq!(
+            (custody.rejected().count(), custody.next_number(LOG)),
+            (0, 4)
+        );
     }
 
     #[test]

@@ -3,12 +3,14 @@
 //! | part | what it keeps or does |
 //! |---|---|
 //! | `log` | batches for the disk |
+//! | `conflicts` | what is noted of refused updates for the routine of the program |
 //! | `custody` | own updates until their home has them |
 //! | `following` | updates of others, and from where on they are heard of |
 //! | `updating` | the way of each, from the program to the disk, the home, and out of the view |
 //! | `sharing` | what is told to neighbours, and heard from them |
 //! | `leasing` | leases that are asked for and given back |
 
+mod conflicts;
 mod custody;
 mod following;
 mod leasing;
@@ -18,21 +20,22 @@ mod updating;
 
 pub(super) use updating::Updating;
 
+use conflicts::Conflicts;
 use custody::Custody;
 use following::Following;
-use log::Log;
+use log::{Gathered, Log, Origin};
 
 use crate::member::interface::{InLog, UpdateInfo};
 use crate::member::lease::Lease;
-use crate::member::{MemberAction, Outbox, Response};
+use crate::member::{MemberAction, MemberConfig, Outbox, Resolution, Response};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use thorp_model::limits::{FOLLOWED_SEGMENTS_MAX, UPDATES_IN_FLIGHT_MAX};
 use thorp_model::planted::Bug;
 use thorp_model::records::UpdateRecord;
 use thorp_model::{
-    CommitId, HomeId, LeftRecord, LogHead, LogId, MemberId, Millis, RequestId, SegmentId,
-    TentativeChange, Update, UpdateId, planted,
+    CommitId, HomeId, LogHead, LogId, MemberId, Millis, RequestId, SegmentId, TentativeChange,
+    Update, UpdateId, planted,
 };
 
 /// What a member has of updates in one segment.
@@ -117,18 +120,19 @@ pub(super) struct Updates {
 }
 
 impl Updates {
-    /// What is in a member's log when it starts, and what has left it; none: it has no log.
-    pub(super) fn new(id: LogId, contents: Option<Vec<UpdateRecord>>, left: LeftRecord) -> Self {
+    /// What is in a member's log when it starts.
+    pub(super) fn new(config: &MemberConfig) -> Self {
         let id = match planted::is(Bug::LogIdKept) {
-            true => LogId(MemberId::new(id.name(), 0)),
-            false => id,
+            true => LogId(MemberId::new(config.id.name(), 0)),
+            false => LogId(config.id),
         };
-        let mut log = Log::new(id, contents.is_some(), left);
+        let conflicts = Conflicts::new(config.has_routine, &config.conflicts);
+        let mut log = Log::new(id, config.log.is_some(), (config.left.clone(), conflicts));
         let mut of: BTreeMap<_, InSegment> = BTreeMap::new();
-        for UpdateRecord { update, rejected } in contents.into_iter().flatten() {
-            log.recovered(&update);
+        for UpdateRecord { update, rejected } in config.log.iter().flatten() {
+            log.recovered(update);
             let here = of.entry((update.home, update.id.segment)).or_default();
-            here.custody.insert(update, rejected, None);
+            here.custody.insert(update.clone(), rejected.clone(), None);
         }
         Updates {
             log,
@@ -279,6 +283,44 @@ impl Updates {
         }
         let lost = self.sent.extract_if(.., |_, (of, _)| *of == home);
         lost.map(|(commit, _)| commit).collect()
+    }
+
+    /// Does with a refused update what the routine has decided. True: a new update is on its way into the log in its place.
+    fn resolve(
+        &mut self,
+        (home, id): (HomeId, UpdateId),
+        resolution: Resolution,
+        outbox: &mut Outbox,
+    ) -> bool {
+        let Some(here) = self.of.get_mut(&(home, id.segment)) else {
+            return false;
+        };
+        if !here.custody.is_rejected(id) || !self.log.decide(home, id) {
+            return false;
+        }
+        match resolution {
+            Resolution::Drop => {
+                if let Some(update) = here.custody.take_rejected(id) {
+                    self.log.give_up(&update, outbox);
+                }
+            }
+            Resolution::Again(writes) => {
+                let instead = Update { home, id, writes };
+                if self.log.may_go_again(&instead) {
+                    let bytes = instead.bytes();
+                    let gathered = Gathered {
+                        origin: Origin::Routine { replaces: id },
+                        home,
+                        segment: id.segment,
+                        writes: instead.writes,
+                    };
+                    return self.log.gather(gathered, bytes);
+                }
+                self.log.list(home, id, outbox);
+            }
+            Resolution::List => self.log.list(home, id, outbox),
+        }
+        false
     }
 
     /// A segment cannot be followed: nothing of it is shown any more.

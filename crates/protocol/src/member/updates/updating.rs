@@ -4,10 +4,10 @@ use crate::edge::pending_writes::PendingWrites;
 use crate::member::caller::Caller;
 use crate::member::commits::Commits;
 use crate::member::updates::leasing::Leasing;
-use crate::member::updates::log::Gathered;
+use crate::member::updates::log::{Gathered, Origin};
 use crate::member::updates::sharing::Sharing;
 use crate::member::updates::{Unanswered, Updates, respond};
-use crate::member::{MemberAction, NotKept, Outbox, Response};
+use crate::member::{MemberAction, NotKept, Outbox, Resolution, Response};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -92,22 +92,40 @@ impl Updating<'_> {
             return respond(request_id, Response::NotKept(why), outbox);
         };
         let (bytes, segment) = (update.bytes(), update.id.segment);
+        let until = self.now().plus(u64::from(patience_ms));
         let gathered = Gathered {
-            request_id,
+            origin: Origin::Program { request_id, until },
             home,
             segment,
             writes: update.writes,
-            until: self.now().plus(u64::from(patience_ms)),
         };
         if !self.updates.log.gather(gathered, bytes) {
             let full = Response::NotKept(NotKept::LogFull);
             return respond(request_id, full, outbox);
         }
+        self.gathered((home, segment), outbox);
+    }
+
+    /// An update is to be durable, and wants a lease.
+    fn gathered(&mut self, (home, segment): (HomeId, SegmentId), outbox: &mut Outbox) {
         let now = self.now();
         let here = self.updates.of.entry((home, segment)).or_default();
         here.written = Some(now);
         self.write(outbox);
         self.leasing().lease(home, outbox);
+    }
+
+    /// The routine of the program has decided what becomes of a refused update.
+    pub(in crate::member) fn resolve(
+        &mut self,
+        of: (HomeId, UpdateId),
+        resolution: Resolution,
+        outbox: &mut Outbox,
+    ) {
+        if self.updates.resolve(of, resolution, outbox) {
+            let (home, id) = of;
+            self.gathered((home, id.segment), outbox);
+        }
     }
 
     fn write(&mut self, outbox: &mut Outbox) {
@@ -128,11 +146,16 @@ impl Updating<'_> {
     pub(in crate::member) fn kept(&mut self, mark: Mark, outbox: &mut Outbox) {
         let mut homes = Vec::new();
         let now = self.now();
-        for (update, request_id, until) in self.updates.log.kept(mark) {
+        for (update, origin) in self.updates.log.kept(mark) {
             outbox.note(Note::UpdateKept);
             let (home, id) = (update.home, update.id);
             let here = self.updates.of.entry((home, id.segment)).or_default();
             here.custody.insert(update.clone(), None, Some(now));
+            if let Origin::Routine { replaces } = origin
+                && let Some(old) = here.custody.take_rejected(replaces)
+            {
+                self.updates.log.replaced(&old);
+            }
             self.show(
                 home,
                 TentativeChange {
@@ -142,15 +165,17 @@ impl Updating<'_> {
                 outbox,
             );
             self.sharing().tell(&update, outbox);
-            self.updates.unanswered.push(Unanswered {
-                request_id,
-                home,
-                id,
-                until,
-                withheld: None,
-                is_to_ask: false,
-                is_saved: false,
-            });
+            if let Origin::Program { request_id, until } = origin {
+                self.updates.unanswered.push(Unanswered {
+                    request_id,
+                    home,
+                    id,
+                    until,
+                    withheld: None,
+                    is_to_ask: false,
+                    is_saved: false,
+                });
+            }
             homes.push(home);
         }
         homes.dedup();
@@ -169,9 +194,11 @@ impl Updating<'_> {
         lack: Option<Lack>,
         outbox: &mut Outbox,
     ) {
-        for (_, request_id, _) in self.updates.log.not_kept(mark) {
+        for (_, origin) in self.updates.log.not_kept(mark) {
             let why = lack.map_or(NotKept::Broken, NotKept::DiskFull);
-            respond(request_id, Response::NotKept(why), outbox);
+            if let Origin::Program { request_id, .. } = origin {
+                respond(request_id, Response::NotKept(why), outbox);
+            }
         }
         self.write(outbox);
     }
