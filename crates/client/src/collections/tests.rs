@@ -52,8 +52,8 @@ impl Memory {
 
     fn map<K, V>(&mut self) -> TreeMap<K, V>
     where
-        K: Ord + Clone + serde::Serialize + serde::de::DeserializeOwned,
-        V: serde::Serialize + serde::de::DeserializeOwned,
+        K: Ord + Clone + serde::Serialize + serde::de::DeserializeOwned + Send + Sync + 'static,
+        V: serde::Serialize + serde::de::DeserializeOwned + Send + Sync + 'static,
     {
         TreeMap::at(self.create(TreeMap::<K, V>::empty().unwrap()))
     }
