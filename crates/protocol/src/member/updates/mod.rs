@@ -357,6 +357,7 @@ fn respond(request_id: RequestId, response: Response, outbox: &mut Outbox) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::String;
     use alloc::vec;
 
     const HOME: HomeId = HomeId(1);
@@ -383,7 +384,9 @@ mod tests {
 
     #[test]
     fn what_was_written_first_goes_first_whatever_its_segment() {
-        let mut updates = Updates::new(LOG, Some(vec![]), LeftRecord::default());
+        let mut config = MemberConfig::new(LOG.0, String::from("m"));
+        config.log = Some(vec![]);
+        let mut updates = Updates::new(&config);
         for number in 1..=UPDATES_IN_FLIGHT_MAX as u64 {
             write(&mut updates, id(1, number), 10 + number);
         }
