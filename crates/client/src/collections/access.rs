@@ -1,6 +1,5 @@
-//! What a collection needs of a transaction.
+//! What a collection needs of a transaction, and what it is asked for.
 
-use super::Change;
 use crate::{Reference, Result, Transaction};
 
 /// What collections need of a transaction. [`Transaction`] has it. With an implementation for something else, for
@@ -50,6 +49,19 @@ pub trait Access: Send {
     fn prefetch(&mut self, references: &[Reference]) {
         let _ = references;
     }
+}
+
+/// A whole change of a collection, for example an insertion: it reads what it needs, and then writes. It may be made several times,
+/// each time on what the collection is by then.
+pub trait Change: Send + Sync + 'static {
+    /// What it finds.
+    type Found: Send;
+
+    /// The object by which the collection is known. All objects of the collection are of its segment.
+    fn root(&self) -> Reference;
+
+    /// Makes it. If that fails, nothing of it was written.
+    fn make<A: Access>(&self, objects: &mut A) -> impl Future<Output = Result<Self::Found>> + Send;
 }
 
 impl Access for Transaction {

@@ -6,7 +6,7 @@ use thorp_model::{Blob, NotRun, PageWrites, Procedure, Refusal, Update, UpdateId
 use thorp_protocol::Resolution;
 
 /// The other value goes, if that can be.
-pub(super) fn mine(update: &Update, refusal: &Refusal) -> Resolution {
+pub(crate) fn mine(update: &Update, refusal: &Refusal) -> Resolution {
     match is_key_taken(refusal) {
         true => Resolution::Again(with_new_entries(update, |key, value| Procedure::Put {
             key,
@@ -17,7 +17,7 @@ pub(super) fn mine(update: &Update, refusal: &Refusal) -> Resolution {
 }
 
 /// The update goes, if others did what is in its way.
-pub(super) fn theirs(refusal: &Refusal) -> Resolution {
+pub(crate) fn theirs(refusal: &Refusal) -> Resolution {
     match is_conflict(refusal) {
         true => Resolution::Drop,
         false => Resolution::List,
@@ -25,7 +25,7 @@ pub(super) fn theirs(refusal: &Refusal) -> Resolution {
 }
 
 /// Both values stay, if they can lie beside each other.
-pub(super) fn both(update: &Update, refusal: &Refusal) -> Resolution {
+pub(crate) fn both(update: &Update, refusal: &Refusal) -> Resolution {
     if !is_key_taken(refusal) {
         return Resolution::List;
     }

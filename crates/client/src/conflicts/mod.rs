@@ -2,10 +2,9 @@
 
 mod built_in;
 mod refused;
-mod routine;
 
+pub(crate) use built_in::{both, mine, theirs};
 pub use refused::{Refused, RefusedChange};
-pub(crate) use routine::RoutineThread;
 
 use crate::{ObjectUpdate, Reference};
 use std::fmt;
@@ -83,7 +82,8 @@ impl Conflicts {
 }
 
 impl ConflictRoutine {
-    fn run(&self, refused: &Refused) -> Resolution {
+    /// What it decides.
+    pub(crate) fn run(&self, refused: &Refused) -> Resolution {
         (self.0)(refused)
     }
 }

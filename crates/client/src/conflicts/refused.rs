@@ -5,9 +5,9 @@ use crate::{Error, ObjectUpdate, Reference};
 /// An update that its home has refused, with all that it does: none of it has happened.
 #[derive(Debug)]
 pub struct Refused {
-    pub(super) segment: Option<String>,
-    pub(super) why: Error,
-    pub(super) changes: Vec<RefusedChange>,
+    pub(crate) segment: Option<String>,
+    pub(crate) why: Error,
+    pub(crate) changes: Vec<RefusedChange>,
 }
 
 /// What a refused update does to one object.

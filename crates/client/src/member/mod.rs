@@ -1,6 +1,7 @@
 //! The member: a program's way in.
 
 mod audit;
+mod conflict_thread;
 mod doubts;
 mod history;
 mod lost_parts;
@@ -10,7 +11,8 @@ mod transact;
 pub use audit::{AuditEntry, AuditEvent};
 pub use lost_parts::{AskedHome, LostPart, LostParts};
 
-use crate::conflicts::RoutineThread;
+use conflict_thread::ConflictThread;
+
 use crate::runtime::{KnownHome, LateOutcome, MemberRuntime, Shared, block_on};
 use crate::status::{HomeStatus, LogStatus, SiteStatus};
 use crate::trace::Recorder;
@@ -69,7 +71,7 @@ impl Member {
             .filter(|_| config.conflicts.has_routine())
         {
             let conflicts = config.conflicts.clone();
-            RoutineThread::start(conflicts, Arc::downgrade(&runtime), asked)
+            ConflictThread::start(conflicts, Arc::downgrade(&runtime), asked)
                 .map_err(JoinError::System)?;
         }
         runtime.joined(config.join_timeout).await?;

@@ -2,22 +2,11 @@
 
 use super::Visit;
 use super::own::{NOT_IN_A_LOG, Update};
+use super::redo::{Redo, Redoing};
 use crate::collections::{Access, Change};
 use crate::{Error, Reference, Result, Transaction};
-use std::pin::Pin;
 use std::sync::Arc;
 use thorp_model::Moment;
-
-/// A change of a collection that a visit has made, and makes again.
-pub(super) trait Redo: Send + Sync {
-    /// For good, in the transaction that publishes it.
-    fn redo<'a>(&'a self, tx: &'a mut Transaction) -> Redoing<'a>;
-    /// Over the view of the visit, which has moved.
-    fn rehearse<'a>(&'a self, visit: &'a mut Visit) -> Redoing<'a>;
-}
-
-/// A change that goes on.
-pub(super) type Redoing<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
 
 impl<C: Change> Redo for C {
     fn redo<'a>(&'a self, tx: &'a mut Transaction) -> Redoing<'a> {
@@ -34,7 +23,7 @@ struct Rehearsal<'a>(&'a mut Visit);
 
 impl Access for Rehearsal<'_> {
     async fn read(&mut self, reference: &Reference) -> Result<&[u8]> {
-        self.0.read_node(reference).await
+        read_node(self.0, reference).await
     }
 
     fn write(&mut self, reference: &Reference, bytes: Vec<u8>) -> Result<()> {
@@ -52,7 +41,7 @@ impl Access for Rehearsal<'_> {
     }
 
     fn name_of(&self, reference: &Reference) -> String {
-        self.0.member.shared().naming().object(reference)
+        self.0.view.member.shared().naming().object(reference)
     }
 }
 
@@ -60,7 +49,7 @@ impl Access for Rehearsal<'_> {
 /// make anew when it publishes them.
 impl Access for Visit {
     async fn read(&mut self, reference: &Reference) -> Result<&[u8]> {
-        self.read_node(reference).await
+        read_node(self, reference).await
     }
 
     fn write(&mut self, _: &Reference, _: Vec<u8>) -> Result<()> {
@@ -76,16 +65,16 @@ impl Access for Visit {
     }
 
     async fn begin_reading(&mut self) -> Result<()> {
-        self.begin_collection().await
+        begin_collection(self).await
     }
 
     async fn change<C: Change>(&mut self, change: C) -> Result<C::Found> {
         let root = change.root();
         self.check_writes(&root)?;
-        if self.is_tentative() {
+        if self.view.is_tentative() {
             return Err(Error::invalid(NOT_IN_A_LOG));
         }
-        self.begin_collection().await?;
+        begin_collection(self).await?;
         let found = change.make(&mut Rehearsal(self)).await?;
         self.add(&root, Update::Collection(Arc::new(change)))
             .await?;
@@ -93,43 +82,41 @@ impl Access for Visit {
     }
 
     fn name_of(&self, reference: &Reference) -> String {
-        self.member.shared().naming().object(reference)
+        self.view.member.shared().naming().object(reference)
     }
 
     fn prefetch(&mut self, references: &[Reference]) {
         let others = references.iter().filter(|at| !self.scratch.has(at));
         let others: Vec<Reference> = others.copied().collect();
-        self.member.shared().prefetcher.named(&others);
+        self.view.member.shared().prefetcher.named(&others);
     }
 }
 
-impl Visit {
-    /// A call on a collection begins. All that it reads is of one moment, with the changes that this visit has made.
-    async fn begin_collection(&mut self) -> Result<()> {
-        if self.consistency.isolation() == Moment::Access {
-            self.look_again().await?;
-        }
-        if !self.scratch.take_stale() {
-            return Ok(());
-        }
-        for change in self.own.collections() {
-            if let Err(error) = change.rehearse(self).await {
-                self.scratch.is_old();
-                return Err(error);
-            }
-        }
-        Ok(())
+/// A call on a collection begins. All that it reads is of one moment, with the changes that the visit has made.
+async fn begin_collection(visit: &mut Visit) -> Result<()> {
+    if visit.view.consistency.isolation() == Moment::Access {
+        visit.look_again().await?;
     }
+    if !visit.scratch.take_stale() {
+        return Ok(());
+    }
+    for change in visit.own.collections() {
+        if let Err(error) = change.rehearse(visit).await {
+            visit.scratch.is_old();
+            return Err(error);
+        }
+    }
+    Ok(())
+}
 
-    /// A node of a collection. The view does not move after the first one.
-    async fn read_node(&mut self, node: &Reference) -> Result<&[u8]> {
-        if self.scratch.has(node) {
-            return self.scratch.read(node);
-        }
-        self.check_place(node)?;
-        self.node = self.read_whole(node, false).await?;
-        Ok(&self.node)
+/// A node of a collection. The view does not move after the first one.
+async fn read_node<'a>(visit: &'a mut Visit, node: &Reference) -> Result<&'a [u8]> {
+    if visit.scratch.has(node) {
+        return visit.scratch.read(node);
     }
+    visit.view.check_place(node)?;
+    visit.node = visit.read_whole(node, false).await?;
+    Ok(&visit.node)
 }
 
 const ONLY_WHOLE: &str = "a visit changes a collection by whole changes, which it makes anew when it publishes them: Access::change";

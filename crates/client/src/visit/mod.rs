@@ -1,31 +1,30 @@
 //! Sessions that choose their consistency (rule C12).
 
+mod built;
 mod collection;
-mod creating;
-mod leaving;
 mod lock_number;
 mod own;
+mod redo;
 mod scratch;
-mod typed;
 mod view;
 
 pub use lock_number::LockNumber;
 
-use crate::runtime::{Followed, HeldLock, block_on};
+use crate::runtime::{HeldLock, block_on};
+use crate::transaction::{decode, encode};
 use crate::{
-    Error, Member, ObjectUpdate, Procedure, Reference, Result, Segment, Session, Transaction,
+    Error, ErrorKind, Member, ObjectUpdate, Procedure, Ref, Reference, Result, Segment, Transaction,
 };
-use own::{Own, Update};
+use built::check_built;
+use own::{NOT_IN_A_LOG, Own, Update};
 use scratch::Scratch;
-use std::collections::BTreeSet;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::sync::Arc;
-use std::time::Instant;
-use thorp_cache::Overlay;
-use thorp_model::limits::{LOCK_SEGMENTS_MAX, PULL_SEGMENTS_MAX};
-use thorp_model::{
-    AccessMode, Consistency, Failures, HomeId, LockMode, Moment, SegmentId, SessionKind,
-    UpdateOrder,
-};
+use std::time::{Duration, Instant};
+use thorp_model::limits::PULL_SEGMENTS_MAX;
+use thorp_model::{Consistency, Failures, Moment};
+use view::View;
 
 /// A stretch of access with a consistency that its program has chosen (the Swarm paper, section 3).
 ///
@@ -86,13 +85,7 @@ use thorp_model::{
 /// serial whatever was asked.
 #[must_use = "what it updates is given up if it is dropped before its close"]
 pub struct Visit {
-    member: Member,
-    consistency: Consistency,
-    session: Session,
-    segments: Vec<Segment>,
-    view: Option<Transaction>,
-    /// Whether something was read as of the view.
-    has_read: bool,
+    view: View,
     /// What was published, and the view does not show yet.
     published: Own,
     own: Own,
@@ -100,13 +93,6 @@ pub struct Visit {
     scratch: Scratch,
     /// The node that a collection has read last.
     node: Vec<u8>,
-    /// Updates over the view that their homes have not executed (rule C6).
-    overlay: Overlay,
-    left_out: BTreeSet<HomeId>,
-    /// Dropped, the member follows no more.
-    followed: Vec<Followed>,
-    /// One for each home; dropped, they are given back (rule C5).
-    locks: Vec<HeldLock>,
 }
 
 impl Visit {
@@ -134,35 +120,25 @@ impl Visit {
     ) -> Result<Visit> {
         Visit::check(&consistency)?;
         let mut visit = Visit {
-            member: member.clone(),
-            consistency,
-            // Its bounds are its own: what is older than they allow is asked for, or never read.
-            session: member.session().optimistic_reads(true),
-            segments: segments.iter().map(|segment| (*segment).clone()).collect(),
-            view: None,
-            has_read: false,
+            view: View::new(member, consistency, segments),
             published: Own::default(),
             own: Own::default(),
             scratch: Scratch::default(),
             node: Vec::new(),
-            overlay: Overlay::default(),
-            left_out: BTreeSet::new(),
-            followed: Vec::new(),
-            locks: Vec::new(),
         };
-        if visit.segments.len() > PULL_SEGMENTS_MAX {
+        if segments.len() > PULL_SEGMENTS_MAX {
             return Err(Error::invalid(format!(
                 "a visit is opened on at most {PULL_SEGMENTS_MAX} segments"
             )));
         }
-        if consistency.is_causal() && visit.homes().len() > 1 {
+        if consistency.is_causal() && visit.view.homes().len() > 1 {
             return Err(Error::invalid(
                 "causal order over several homes is not built yet: open the visit on segments of one home",
             ));
         }
-        visit.lock().await?;
-        if visit.is_tentative() {
-            visit.follow().await?;
+        visit.view.lock().await?;
+        if visit.view.is_tentative() {
+            visit.view.follow().await?;
         }
         visit.look_again().await?;
         Ok(visit)
@@ -181,22 +157,26 @@ impl Visit {
 
     /// What was chosen.
     pub fn consistency(&self) -> Consistency {
-        self.consistency
+        self.view.consistency
     }
 
     /// The names of the homes that did not answer when the view moved last, with `failures=optimistic`. What was read of them
     /// may be older than the bound allows (rule C10). Also of those that have granted no lease for an update that was given out
     /// since: whoever reads there with a hard bound does not wait for it.
     pub fn left_out(&self) -> Vec<String> {
-        let homes = &self.member.shared().homes;
-        let names = self.left_out.iter().filter_map(|home| homes.name(*home));
+        let homes = &self.view.member.shared().homes;
+        let names = self
+            .view
+            .left_out
+            .iter()
+            .filter_map(|home| homes.name(*home));
         names.collect()
     }
 
     /// The locks that this visit holds, one for each home: with [`JoinConfig::under`](crate::JoinConfig::under) other programs of
     /// the same name write under them.
     pub fn locks(&self) -> Vec<LockNumber> {
-        let locks = self.locks.iter();
+        let locks = self.view.locks.iter();
         let number = |lock: &HeldLock| LockNumber {
             home: lock.home(),
             fence: lock.fence(),
@@ -210,7 +190,7 @@ impl Visit {
     ///
     /// [`LockLost`](ErrorKind::LockLost): one of them is over.
     pub fn check_locks(&self) -> Result<()> {
-        self.locks.iter().try_for_each(HeldLock::check)
+        self.view.check_locks()
     }
 
     /// An object's bytes, from the reference's offset on, with this visit's own updates.
@@ -230,15 +210,15 @@ impl Visit {
     ///
     /// As [`Visit::read`].
     pub async fn read_async(&mut self, reference: &Reference) -> Result<Vec<u8>> {
-        self.check_place(reference)?;
-        if self.consistency.isolation() == Moment::Access {
+        self.view.check_place(reference)?;
+        if self.view.consistency.isolation() == Moment::Access {
             self.look_again().await?;
         }
         let whole = Reference {
             offset: 0,
             ..*reference
         };
-        let may_move = self.consistency.isolation() == Moment::Access;
+        let may_move = self.view.consistency.isolation() == Moment::Access;
         let bytes = self.read_whole(&whole, may_move).await?;
         let from = usize::try_from(reference.offset).unwrap_or(usize::MAX);
         let rest = bytes.get(from..).map(<[u8]>::to_vec);
@@ -289,7 +269,7 @@ impl Visit {
     ///
     /// As [`Visit::refresh`].
     pub async fn refresh_async(&mut self) -> Result<()> {
-        match self.consistency.isolation() {
+        match self.view.consistency.isolation() {
             Moment::Manual => self.look_again().await,
             other => Err(Error::invalid(format!(
                 "this visit has isolation={other}: only with isolation=manual a program moves its view"
@@ -310,7 +290,7 @@ impl Visit {
     /// One more update, which leaves now if that is the visibility.
     async fn add(&mut self, reference: &Reference, update: Update) -> Result<()> {
         self.own.add(reference, update);
-        match self.consistency.visibility() {
+        match self.view.consistency.visibility() {
             Moment::Access => self.publish_async().await,
             Moment::Session | Moment::Manual => Ok(()),
         }
@@ -318,8 +298,8 @@ impl Visit {
 
     /// Whether the visit may update what is there.
     fn check_writes(&self, reference: &Reference) -> Result<()> {
-        self.check_place(reference)?;
-        match self.consistency.mode().writes() {
+        self.view.check_place(reference)?;
+        match self.view.consistency.mode().writes() {
             true => Ok(()),
             false => Err(Error::invalid(
                 "this visit only reads: open it with mode=wr to update",
@@ -327,112 +307,290 @@ impl Visit {
         }
     }
 
-    fn check_place(&self, reference: &Reference) -> Result<()> {
-        let is_of = |segment: &Segment| {
-            segment.home() == reference.home && segment.id() == reference.object.page.segment
-        };
-        match self.segments.iter().any(is_of) {
-            true => Ok(()),
-            false => Err(Error::invalid(
-                "this visit was not opened on the object's segment: name the segment when it is opened",
+    /// Makes an object, next to what this member made last in the segment. Its reference is final, and the visit sees the object at
+    /// once. Others see it when the update has left.
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::create`](crate::Transaction::create). [`Invalid`](crate::ErrorKind::Invalid): the visit only reads, was not
+    /// opened on the segment, or its updates go into a log (`failures=optimistic`). With `visibility=access` also those of
+    /// [`Visit::publish`].
+    pub fn create(&mut self, segment: &Segment, bytes: impl Into<Vec<u8>>) -> Result<Reference> {
+        block_on(self.create_async(segment, bytes))
+    }
+
+    /// As [`Visit::create`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Visit::create`].
+    pub async fn create_async(
+        &mut self,
+        segment: &Segment,
+        bytes: impl Into<Vec<u8>>,
+    ) -> Result<Reference> {
+        let bytes = bytes.into();
+        self.check_creates(segment)?;
+        let mut tx = self.view.member.begin(self.view.session);
+        let (reference, slots) = tx.reserve(segment, &bytes).await?;
+        drop(tx);
+        self.add(&reference, Update::Create(bytes, Arc::new(slots)))
+            .await?;
+        Ok(reference)
+    }
+
+    fn check_creates(&self, segment: &Segment) -> Result<()> {
+        if self.view.is_tentative() {
+            return Err(Error::invalid(NOT_IN_A_LOG));
+        }
+        let mut here = self.view.segments.iter();
+        let is_here = |one: &Segment| (one.home(), one.id()) == (segment.home(), segment.id());
+        match (here.any(is_here), self.view.consistency.mode().writes()) {
+            (true, true) => Ok(()),
+            (false, _) => Err(Error::invalid(
+                "this visit was not opened on the segment: name the segment when it is opened",
+            )),
+            (_, false) => Err(Error::invalid(
+                "this visit only reads: open it with mode=wr to make objects",
             )),
         }
     }
 
-    /// Whether it reads and writes updates that their homes have not executed.
-    fn is_tentative(&self) -> bool {
-        is_optimistic(&self.consistency)
+    /// An object's value, with this visit's own updates.
+    ///
+    /// # Errors
+    ///
+    /// As [`Visit::read`]; [`DataDamaged`](crate::ErrorKind::DataDamaged) if the bytes are no value of this type.
+    pub fn get<T: DeserializeOwned>(&mut self, reference: &Ref<T>) -> Result<T> {
+        block_on(self.get_async(reference))
     }
 
-    fn places(&self) -> Vec<(HomeId, SegmentId)> {
-        let segments = self.segments.iter();
-        segments
-            .map(|segment| (segment.home(), segment.id()))
-            .collect()
+    /// As [`Visit::get`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Visit::get`].
+    pub async fn get_async<T: DeserializeOwned>(&mut self, reference: &Ref<T>) -> Result<T> {
+        let reference = reference.as_ref();
+        let bytes = self.read_async(reference).await?;
+        let value = decode(&bytes);
+        value.map_err(|other| other.of(self.view.member.shared().naming().object(reference)))
     }
 
-    /// Takes a lock at each home, in the order of their ids: so no two visits wait for each other (rule C5).
-    async fn lock(&mut self) -> Result<()> {
-        let mode = match self.consistency.mode() {
-            AccessMode::ReadLock => LockMode::Read,
-            AccessMode::WriteLock => LockMode::Write,
-            AccessMode::Read | AccessMode::Write => return Ok(()),
-        };
-        let requests = Arc::clone(&self.member.shared().requests);
-        for home in self.homes() {
-            let segments = self.segments_of(home);
-            if segments.len() > LOCK_SEGMENTS_MAX {
-                return Err(Error::invalid(format!(
-                    "a visit locks at most {LOCK_SEGMENTS_MAX} segments of one home"
-                )));
+    /// Replaces an object's value.
+    ///
+    /// # Errors
+    ///
+    /// As [`Visit::write`]; [`Invalid`](crate::ErrorKind::Invalid) if the value cannot be encoded.
+    pub fn put<T: Serialize>(&mut self, reference: &Ref<T>, value: &T) -> Result<()> {
+        self.write(reference.as_ref(), encode(value)?)
+    }
+
+    /// Makes an object that holds a value.
+    ///
+    /// # Errors
+    ///
+    /// As [`Visit::create`]; [`Invalid`](crate::ErrorKind::Invalid) if the value cannot be encoded.
+    pub fn create_typed<T: Serialize>(&mut self, segment: &Segment, value: &T) -> Result<Ref<T>> {
+        self.create(segment, encode(value)?).map(Ref::new)
+    }
+
+    /// As [`Visit::create_typed`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Visit::create_typed`].
+    pub async fn create_typed_async<T: Serialize>(
+        &mut self,
+        segment: &Segment,
+        value: &T,
+    ) -> Result<Ref<T>> {
+        let bytes = encode(value)?;
+        self.create_async(segment, bytes).await.map(Ref::new)
+    }
+
+    /// Gives out the updates so far: one commit for each home. Those of a home that does not take them stay, and the next
+    /// publication tries them again. If a home refuses them for good (`Invalid`, `NoRight`), drop the visit and open another.
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::commit`]. The outcome may be unknown: then the updates are given up here, as they may have happened.
+    pub fn publish(&mut self) -> Result<()> {
+        block_on(self.publish_async())
+    }
+
+    /// As [`Visit::publish`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Visit::publish`].
+    pub async fn publish_async(&mut self) -> Result<()> {
+        if self.view.consistency.is_atomic() && self.own.homes().len() > 1 {
+            return Err(Error::invalid(
+                "an atomic group is of one home, and these updates are of several: use a transaction",
+            ));
+        }
+        if self.view.is_tentative() {
+            return self.keep().await;
+        }
+        for home in self.own.homes() {
+            // They are not here while they are on their way: a future that is dropped leaves none to be sent again.
+            self.check_locks()?;
+            let leaving = Arc::new(self.own.take(home));
+            // If the future is dropped, what was made may be there.
+            leaving.keep_slots();
+            let lock = self.view.locks.iter().find(|lock| lock.home() == home);
+            let fence = lock.map(HeldLock::fence);
+            let again = Arc::clone(&leaving);
+            let redo = async move |tx: &mut Transaction| {
+                fence
+                    .into_iter()
+                    .for_each(|fence| tx.run_under(home, fence));
+                again.redo(tx).await
+            };
+            let published = self
+                .view
+                .member
+                .transact_with_async(self.view.session, redo)
+                .await;
+            let leaving = leaving.entries();
+            match may_have_happened(&published) {
+                false => {
+                    leaving.hold_slots();
+                    self.own.put_back(leaving);
+                }
+                true => self.published.append(leaving),
             }
-            let due = self.due();
-            let stream = self.member.shared().pulls.stream(home);
-            let lock = HeldLock::take(&requests, home, (segments, mode), stream, due).await?;
-            self.locks.push(lock);
+            published?;
         }
         Ok(())
     }
 
-    /// Neighbours show their updates here from now on, before their homes have them.
-    async fn follow(&mut self) -> Result<()> {
-        let requests = Arc::clone(&self.member.shared().requests);
-        let due = self.due();
-        for (home, segment) in self.places() {
-            let followed = requests.follow(home, segment, due).await?;
-            self.followed.extend(followed);
+    /// Gives out the updates, and ends the visit.
+    ///
+    /// # Errors
+    ///
+    /// As [`Visit::publish`].
+    pub fn close(self) -> Result<()> {
+        block_on(self.close_async())
+    }
+
+    /// As [`Visit::close`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Visit::publish`].
+    pub async fn close_async(mut self) -> Result<()> {
+        self.publish_async().await?;
+        self.check_locks()?;
+        let due = self.view.due();
+        for lock in core::mem::take(&mut self.view.locks) {
+            lock.give_back(due).await?;
         }
         Ok(())
     }
 
-    /// When an answer of a home is too late for this visit.
-    fn due(&self) -> Instant {
-        let due = self.session.fetch_due();
-        match self.consistency.failures() {
+    /// The log takes the updates, one for each segment. They are durable then, and shown; their homes get them when these can
+    /// be reached (rule C6).
+    async fn keep(&mut self) -> Result<()> {
+        if !self.view.member.shared().under().is_empty() {
+            // Its home would not know under which lock it was made.
+            return Err(Error::invalid(
+                "a log keeps no updates under a lock: write with failures=pessimistic, or outside of the lock",
+            ));
+        }
+        let segments = self.own.segments();
+        if self.view.consistency.is_atomic() && segments.len() > 1 {
+            return Err(Error::invalid(
+                "an atomic group that a log keeps is of one segment, and these updates are of several: use a transaction",
+            ));
+        }
+        let patience = match self.view.consistency.failures() {
             Failures::Optimistic {
                 cutoff: Some(cutoff),
-            } => due.min(self.session.due(cutoff)),
-            _ => due,
+            } => cutoff,
+            _ => LEASE_PATIENCE,
+        };
+        for segment in segments {
+            let writes = self.own.writes(segment)?;
+            let leaving = self.own.take_of(segment);
+            let requests = Arc::clone(&self.view.member.shared().requests);
+            let due = self
+                .view
+                .session
+                .due(KEEP_TIMEOUT)
+                .max(Instant::now() + KEEP_TIMEOUT);
+            match requests.update((segment.0, writes), patience, due).await {
+                Ok(is_leased) => {
+                    self.published.append(leaving);
+                    if !is_leased {
+                        self.view.left_out.insert(segment.0);
+                    }
+                }
+                Err(error) => {
+                    if !matches!(error.kind(), ErrorKind::OutcomeLost) {
+                        self.own.put_back(leaving);
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves the view to what is there now, after asking the homes if the bounds want it.
+    async fn look_again(&mut self) -> Result<()> {
+        let looked = self.view.look_again().await;
+        self.view_moved();
+        looked
+    }
+
+    /// The view may have moved: then the member shows what it has kept, and what the home has answered.
+    fn view_moved(&mut self) {
+        if self.view.take_moved() {
+            self.published = Own::default();
+            self.scratch.is_old();
         }
     }
 
-    fn homes(&self) -> BTreeSet<HomeId> {
-        self.segments.iter().map(Segment::home).collect()
+    /// An object with the updates that the visit shows. The view may move before it has read something, and whenever its reader
+    /// lets it.
+    pub(super) async fn read_whole(
+        &mut self,
+        whole: &Reference,
+        may_move: bool,
+    ) -> Result<Vec<u8>> {
+        let is_made_here = self.own.creates(whole) || self.published.creates(whole);
+        let read = match is_made_here {
+            true => Err(Error::new(ErrorKind::Gone, "the visit makes the object")),
+            false => {
+                let read = self.view.read_committed(whole, may_move).await;
+                self.view_moved();
+                read
+            }
+        };
+        let read = self.view.with_updates(whole, read);
+        let read = self.published.over(whole, read);
+        let bytes = self.own.over(whole, read)?;
+        // What was read is of a moment at which nobody else could write.
+        self.check_locks()?;
+        Ok(bytes)
     }
+}
 
-    /// The segments of a home that the visit is on.
-    fn segments_of(&self, home: HomeId) -> Vec<SegmentId> {
-        let here = self.segments.iter();
-        let here = here.filter(|segment| segment.home() == home);
-        let mut segments: Vec<SegmentId> = here.map(Segment::id).collect();
-        segments.sort_unstable();
-        segments.dedup();
-        segments
+/// Whether updates have left, or may have.
+fn may_have_happened(published: &Result<()>) -> bool {
+    match published {
+        Ok(()) => true,
+        Err(error) => matches!(
+            error.kind(),
+            ErrorKind::OutcomeUnknown(_) | ErrorKind::OutcomeLost
+        ),
     }
 }
 
-/// What is refused until it is built.
-fn check_built(consistency: &Consistency) -> Result<()> {
-    let writes = consistency.mode().writes();
-    let why = if consistency.kind() != SessionKind::Visit {
-        "a serializable or strict session is a transaction: use Member::transact, with Session::strict for the strict one"
-    } else if writes && consistency.order() == UpdateOrder::Stamp {
-        "stamp order is not built yet: take order=total or order=serial"
-    } else if consistency.is_causal() && is_optimistic(consistency) {
-        "causal order among updates of logs is not built yet: take failures=pessimistic, or leave causal out"
-    } else if writes && is_locking(consistency) && is_optimistic(consistency) {
-        "a log keeps no updates under a lock: take failures=pessimistic, or another mode"
-    } else {
-        return Ok(());
-    };
-    Err(Error::invalid(why))
-}
+/// How long an update waits for a lease, if its program has not said: with one, whoever reads with a hard bound finds it.
+const LEASE_PATIENCE: Duration = Duration::from_secs(1);
 
-fn is_locking(consistency: &Consistency) -> bool {
-    let mode = consistency.mode();
-    matches!(mode, AccessMode::ReadLock | AccessMode::WriteLock)
-}
-
-fn is_optimistic(consistency: &Consistency) -> bool {
-    matches!(consistency.failures(), Failures::Optimistic { .. })
-}
+/// How long a log may take.
+const KEEP_TIMEOUT: Duration = Duration::from_secs(30);

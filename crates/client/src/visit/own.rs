@@ -1,6 +1,6 @@
 //! The updates of a visit that have not left.
 
-use super::collection::Redo;
+use super::redo::Redo;
 use crate::transaction::HeldSlots;
 use crate::update::page_writes;
 use crate::{Error, ErrorKind, ObjectUpdate, Reference, Result, Transaction};

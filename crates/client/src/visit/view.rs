@@ -1,18 +1,62 @@
 //! What a visit reads from: a view that stands where it is, until it moves (rules C2, C3, C6 and C12).
 
-use super::Visit;
-use super::own::Own;
-use crate::runtime::Pull;
-use crate::{Error, ErrorKind, Reference, Result};
+use super::built::is_optimistic;
+use crate::runtime::{Followed, HeldLock, Pull};
+use crate::{Error, ErrorKind, Member, Reference, Result, Segment, Session, Transaction};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use thorp_cache::Overlay;
+use thorp_model::limits::LOCK_SEGMENTS_MAX;
 use thorp_model::planted::Bug;
-use thorp_model::{Consistency, Failures, HomeId, Place, planted};
+use thorp_model::{AccessMode, Consistency, Failures, HomeId, LockMode, Place, SegmentId, planted};
 use thorp_net::driver::uptime;
 
-impl Visit {
+/// What a visit reads from.
+pub(super) struct View {
+    pub(super) member: Member,
+    pub(super) consistency: Consistency,
+    pub(super) session: Session,
+    pub(super) segments: Vec<Segment>,
+    /// It only reads. None: the visit is not open yet.
+    tx: Option<Transaction>,
+    /// Whether something was read as of the view.
+    has_read: bool,
+    /// Whether it has moved since the visit looked.
+    has_moved: bool,
+    /// Updates over the view that their homes have not executed (rule C6).
+    overlay: Overlay,
+    pub(super) left_out: BTreeSet<HomeId>,
+    /// One for each home; dropped, they are given back (rule C5).
+    pub(super) locks: Vec<HeldLock>,
+    /// Dropped, the member follows no more.
+    followed: Vec<Followed>,
+}
+
+impl View {
+    /// A view that stands nowhere yet.
+    pub(super) fn new(member: &Member, consistency: Consistency, segments: &[&Segment]) -> Self {
+        View {
+            member: member.clone(),
+            consistency,
+            // Its bounds are its own: what is older than they allow is asked for, or never read.
+            session: member.session().optimistic_reads(true),
+            segments: segments.iter().map(|segment| (*segment).clone()).collect(),
+            tx: None,
+            has_read: false,
+            has_moved: false,
+            overlay: Overlay::default(),
+            left_out: BTreeSet::new(),
+            locks: Vec::new(),
+            followed: Vec::new(),
+        }
+    }
+
+    /// Whether it has moved since this was asked last.
+    pub(super) fn take_moved(&mut self) -> bool {
+        std::mem::take(&mut self.has_moved)
+    }
+
     /// Moves the view to what is there now, after asking the homes if the bounds want it.
     pub(super) async fn look_again(&mut self) -> Result<()> {
         let homes = self.homes();
@@ -47,43 +91,24 @@ impl Visit {
             };
             let is_one_moment = version.is_some() && cache.tentative_version() == version;
             if is_one_moment || !self.is_tentative() {
-                self.view = Some(view);
-                self.has_read = false;
+                self.tx = Some(view);
+                (self.has_read, self.has_moved) = (false, true);
                 self.overlay = overlay;
-                // The member shows what it has kept, and what the home has answered.
-                self.published = Own::default();
-                self.scratch.is_old();
                 return Ok(());
             }
             std::thread::yield_now();
         }
     }
 
-    /// An object with the updates that the visit shows. The view may move before it has read something, and whenever its reader
-    /// lets it.
-    pub(super) async fn read_whole(
+    /// An object as its home has it, as of this visit's view. A view in which nothing was read yet may move on, if the object
+    /// is not kept as of it.
+    pub(super) async fn read_committed(
         &mut self,
         whole: &Reference,
         may_move: bool,
     ) -> Result<Vec<u8>> {
-        let is_made_here = self.own.creates(whole) || self.published.creates(whole);
-        let read = match is_made_here {
-            true => Err(Error::new(ErrorKind::Gone, "the visit makes the object")),
-            false => self.read_committed(whole, may_move).await,
-        };
-        let read = self.with_updates(whole, read);
-        let read = self.published.over(whole, read);
-        let bytes = self.own.over(whole, read)?;
-        // What was read is of a moment at which nobody else could write.
-        self.check_locks()?;
-        Ok(bytes)
-    }
-
-    /// An object as its home has it, as of this visit's view. A view in which nothing was read yet may move on, if the object
-    /// is not kept as of it.
-    async fn read_committed(&mut self, whole: &Reference, may_move: bool) -> Result<Vec<u8>> {
         for attempt in 0.. {
-            let view = self.view.as_mut().ok_or_else(Error::closed)?;
+            let view = self.tx.as_mut().ok_or_else(Error::closed)?;
             let read = view.read_async(whole).await.map(<[u8]>::to_vec);
             let may_move = !self.has_read || may_move;
             match read {
@@ -103,7 +128,11 @@ impl Visit {
     }
 
     /// An object with the updates over it.
-    fn with_updates(&self, whole: &Reference, committed: Result<Vec<u8>>) -> Result<Vec<u8>> {
+    pub(super) fn with_updates(
+        &self,
+        whole: &Reference,
+        committed: Result<Vec<u8>>,
+    ) -> Result<Vec<u8>> {
         if !self.is_tentative() {
             return committed;
         }
@@ -178,6 +207,94 @@ impl Visit {
             }
             Err(error) => Err(error),
         }
+    }
+
+    pub(super) fn check_place(&self, reference: &Reference) -> Result<()> {
+        let is_of = |segment: &Segment| {
+            segment.home() == reference.home && segment.id() == reference.object.page.segment
+        };
+        match self.segments.iter().any(is_of) {
+            true => Ok(()),
+            false => Err(Error::invalid(
+                "this visit was not opened on the object's segment: name the segment when it is opened",
+            )),
+        }
+    }
+
+    /// Whether it reads and writes updates that their homes have not executed.
+    pub(super) fn is_tentative(&self) -> bool {
+        is_optimistic(&self.consistency)
+    }
+
+    pub(super) fn places(&self) -> Vec<(HomeId, SegmentId)> {
+        let segments = self.segments.iter();
+        segments
+            .map(|segment| (segment.home(), segment.id()))
+            .collect()
+    }
+
+    /// Takes a lock at each home, in the order of their ids: so no two visits wait for each other (rule C5).
+    pub(super) async fn lock(&mut self) -> Result<()> {
+        let mode = match self.consistency.mode() {
+            AccessMode::ReadLock => LockMode::Read,
+            AccessMode::WriteLock => LockMode::Write,
+            AccessMode::Read | AccessMode::Write => return Ok(()),
+        };
+        let requests = Arc::clone(&self.member.shared().requests);
+        for home in self.homes() {
+            let segments = self.segments_of(home);
+            if segments.len() > LOCK_SEGMENTS_MAX {
+                return Err(Error::invalid(format!(
+                    "a visit locks at most {LOCK_SEGMENTS_MAX} segments of one home"
+                )));
+            }
+            let due = self.due();
+            let stream = self.member.shared().pulls.stream(home);
+            let lock = HeldLock::take(&requests, home, (segments, mode), stream, due).await?;
+            self.locks.push(lock);
+        }
+        Ok(())
+    }
+
+    /// When an answer of a home is too late for this visit.
+    pub(super) fn due(&self) -> Instant {
+        let due = self.session.fetch_due();
+        match self.consistency.failures() {
+            Failures::Optimistic {
+                cutoff: Some(cutoff),
+            } => due.min(self.session.due(cutoff)),
+            _ => due,
+        }
+    }
+
+    pub(super) fn homes(&self) -> BTreeSet<HomeId> {
+        self.segments.iter().map(Segment::home).collect()
+    }
+
+    /// The segments of a home that the visit is on.
+    pub(super) fn segments_of(&self, home: HomeId) -> Vec<SegmentId> {
+        let here = self.segments.iter();
+        let here = here.filter(|segment| segment.home() == home);
+        let mut segments: Vec<SegmentId> = here.map(Segment::id).collect();
+        segments.sort_unstable();
+        segments.dedup();
+        segments
+    }
+
+    /// Whether the locks hold still.
+    pub(super) fn check_locks(&self) -> Result<()> {
+        self.locks.iter().try_for_each(HeldLock::check)
+    }
+
+    /// Neighbours show their updates here from now on, before their homes have them.
+    pub(super) async fn follow(&mut self) -> Result<()> {
+        let requests = Arc::clone(&self.member.shared().requests);
+        let due = self.due();
+        for (home, segment) in self.places() {
+            let followed = requests.follow(home, segment, due).await?;
+            self.followed.extend(followed);
+        }
+        Ok(())
     }
 
     fn streams(&self, homes: &BTreeSet<HomeId>) -> Vec<u64> {

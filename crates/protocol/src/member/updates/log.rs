@@ -322,11 +322,11 @@ mod tests {
 
     /// What the last batch puts and deletes, by the beginnings of the keys.
     fn last_batch(outbox: &Outbox) -> Vec<(bool, String)> {
-        let batches = outbox.actions.iter().filter_map(|action| match action {
+        let mut batches = outbox.actions.iter().filter_map(|action| match action {
             Action::Role(MemberAction::Keep(batch)) => Some(batch),
             _ => None,
         });
-        let ops = batches.last().map(|batch| batch.ops.clone());
+        let ops = batches.next_back().map(|batch| batch.ops.clone());
         let name = |key: &[u8]| {
             let end = key.iter().position(|byte| *byte == b'/');
             String::from_utf8_lossy(&key[..end.unwrap_or(key.len())]).into_owned()

@@ -1,10 +1,13 @@
 //! The thread on which conflict routines run: nothing of the member waits for them.
 
-use super::built_in;
-use super::{ConflictRoutine, Conflicts, Refused, RefusedChange, Resolution};
+use super::Member;
+use crate::conflicts::{both, mine, theirs};
 use crate::runtime::{Asked, MemberRuntime, Shared, block_on};
 use crate::update::{object_updates, page_writes};
-use crate::{Error, ObjectUpdate, Reference, Session, Transaction};
+use crate::{
+    ConflictRoutine, Conflicts, Error, ObjectUpdate, Reference, Refused, RefusedChange, Resolution,
+    Session,
+};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::Receiver;
@@ -16,23 +19,23 @@ use thorp_protocol::{Request, Resolution as Decided};
 
 /// Runs the routine of a program for one refused update after another. It ends when the member does, and holds the member up by
 /// nothing: it is not waited for, and what it decides too late it decides again at the next start.
-pub(crate) struct RoutineThread {
+pub(super) struct ConflictThread {
     conflicts: Conflicts,
     member: Weak<MemberRuntime>,
 }
 
-impl RoutineThread {
+impl ConflictThread {
     /// Starts it.
     ///
     /// # Errors
     ///
     /// The system refuses a thread.
-    pub(crate) fn start(
+    pub(super) fn start(
         conflicts: Conflicts,
         member: Weak<MemberRuntime>,
         asked: Receiver<Asked>,
     ) -> io::Result<()> {
-        let routine = RoutineThread { conflicts, member };
+        let routine = ConflictThread { conflicts, member };
         let thread = thread::Builder::new().name("thorp-conflicts".to_owned());
         // It is not joined: the program's own code may take any time.
         drop(thread.spawn(move || {
@@ -47,9 +50,9 @@ impl RoutineThread {
         let (home, id) = (update.home, update.id);
         let resolution = match &self.conflicts {
             Conflicts::Keep => Decided::List,
-            Conflicts::Mine => built_in::mine(&update, &refusal),
-            Conflicts::Theirs => built_in::theirs(&refusal),
-            Conflicts::Both => built_in::both(&update, &refusal),
+            Conflicts::Mine => mine(&update, &refusal),
+            Conflicts::Theirs => theirs(&refusal),
+            Conflicts::Both => both(&update, &refusal),
             Conflicts::Program(routine) => match self.asked(&update, refusal) {
                 Some(refused) => decided(routine, &refused, &update),
                 None => return,
@@ -76,12 +79,15 @@ impl RoutineThread {
             None => Error::from(refusal),
         };
         let session = Session::new().optimistic_reads(true);
-        let session = session.deadline(Instant::now() + READ_PATIENCE);
+        let reader = Member {
+            runtime: Arc::clone(&member),
+            session: session.deadline(Instant::now() + READ_PATIENCE),
+        };
         let changes = object_updates(home, &update.writes).unwrap_or_default();
         let change = |(object, update): (Reference, ObjectUpdate)| RefusedChange {
             object,
             update,
-            there: read(&member, session, &object),
+            there: read(&reader, &object),
         };
         Some(Refused {
             segment,
@@ -92,8 +98,8 @@ impl RoutineThread {
 }
 
 /// What is there now. Each object is read by itself: one that is gone hides no other.
-fn read(member: &Arc<MemberRuntime>, session: Session, object: &Reference) -> Option<Vec<u8>> {
-    let mut tx = Transaction::begin(Arc::clone(member), session);
+fn read(member: &Member, object: &Reference) -> Option<Vec<u8>> {
+    let mut tx = member.begin(member.session);
     let read = block_on(tx.read_async(object));
     read.ok().map(<[u8]>::to_vec)
 }
