@@ -1,7 +1,7 @@
 ----------------------------- MODULE WriteLease ----------------------------
 (***************************************************************************)
 (* Hard reads, and the writers that the home asks for them: rules C3, C4   *)
-(* and C10 of docs/protocol.md.                                            *)
+(* and C10 of docs/protocol.md.  Recalls of their leases: rule C1.         *)
 (*                                                                         *)
 (* A home, sites below it, a writer with a log, and a reader; one segment. *)
 (* The writer is below a site, or directly below the home, and may turn at *)
@@ -9,6 +9,9 @@
 (* and repeats the call.  The home records the edge on which a call came;  *)
 (* a site records the writer.  A hard read is a pull at the home: the home *)
 (* sends Get along the records, and waits for the numbers that come back.  *)
+(*                                                                         *)
+(* The home may recall its grants.  A Recall goes along the records, too.  *)
+(* The writer gives its lease back, and then its site gives back its own.  *)
 (*                                                                         *)
 (* What goes up arrives at once; what comes down takes its time.  A later  *)
 (* arrival above would only lengthen records, or keep a pull waiting.      *)
@@ -28,7 +31,8 @@ CONSTANTS
     Skew,           \* how far the writer's clock may lag
     Margin,         \* how much earlier a lease ends by the writer's clock
     Breaks,         \* the sites whose edge to the home may break
-    Restarts        \* the sites that may restart
+    Restarts,       \* the sites that may restart
+    Recalls         \* whether the home may recall leases
 
 (* A site's record of the writer runs from when the site passes the answer *)
 (* on: "passing" is Thorp.  "answering": from when the home answered.      *)
@@ -51,7 +55,11 @@ CONSTANTS
     MatchesGet,     \* an answer counts only for the Get that it answers
     WaitsNumbers,   \* a pull waits until the named numbers are executed
     AsksAnew,       \* while a pull waits, a grant is followed by a Get
-    JoinsUnsent     \* a session joins only a pull whose Get has not left
+    JoinsUnsent,    \* a session joins only a pull whose Get has not left
+    BackWhenSettled,     \* the writer gives back when its covered answers are executed
+    BackAfterAnswer,     \* ... and no call of its own is unanswered
+    SiteBackWaits,       \* a site gives back when it has no record of the writer
+    SiteBackAfterAnswer  \* ... and no call that went through it is unanswered
 
 (* The home's edges: one to each site, and one to the writer.              *)
 Own == Cardinality(Sites) + 1
@@ -78,13 +86,16 @@ Init ==
                named |-> [x \in Edges |-> 0],    \* the numbers that it waits for
                restarts |-> 0]
     /\ site = [s \in Sites |-> [alive |-> TRUE, record |-> 0,
-                                holds |-> FALSE]]   \* a Get waits for the writer
+                                holds |-> FALSE,    \* a Get waits for the writer
+                                recalled |-> FALSE]]
     /\ writer = [via |-> 1,         \* the edge that it is behind
                  lease |-> 0,
                  lag |-> 0,
                  recent |-> 0,      \* a lease that counts from the last call (weaker)
                  last |-> 0,        \* durable: the last number that it answered
-                 covered |-> 0]     \* the last under a lease that has not ended since
+                 covered |-> 0,     \* the last under a lease that has not ended since
+                 recalled |-> FALSE,    \* its lease covers no answer any more
+                 left |-> 0]        \* of a lease that was given back too early (weaker)
     /\ whole = [x \in Edges |-> x \in Sites]
     /\ down = [x \in Edges |-> <<>>]
     /\ reader = [r \in Sessions |-> [is |-> "idle", needs |-> 0]]
@@ -101,12 +112,14 @@ Believes == writer.lease > 0
 Open(n, done) == IF n > done THEN n ELSE 0
 
 OnlyGrants(queue) == SelectSeq(queue, LAMBDA e : e.type = "Grant")
-OnlyGets(queue) == SelectSeq(queue, LAMBDA e : e.type = "Get")
+NoGrants(queue) == SelectSeq(queue, LAMBDA e : e.type # "Grant")
+NoGets(queue) == SelectSeq(queue, LAMBDA e : e.type # "Get")
 AGet == [type |-> "Get", left |-> 0]
+ARecall == [type |-> "Recall", left |-> 0]
 
 (* A Get whose answer nobody awaits is left out at once.                   *)
 Gets(queues, asked) ==
-    [x \in Edges |-> IF MatchesGet /\ x \notin asked THEN OnlyGrants(queues[x]) ELSE queues[x]]
+    [x \in Edges |-> IF MatchesGet /\ x \notin asked THEN NoGets(queues[x]) ELSE queues[x]]
 Holding(sites, asked) ==
     [s \in Sites |->
         IF MatchesGet /\ s \notin asked THEN [sites[s] EXCEPT !.holds = FALSE] ELSE sites[s]]
@@ -122,24 +135,27 @@ Answered(h, x, n) == [h EXCEPT !.asked = @ \ {x}, !.named[x] = Open(n, h.done)]
 Aged(queue) ==
     IF ~CountsSending \/ ~CountsOwnCall THEN queue
     ELSE LET older == [i \in 1..Len(queue) |-> [queue[i] EXCEPT !.left = Less(@, 1)]]
-         IN SelectSeq(older, LAMBDA e : e.type = "Get" \/ e.left > 0)
+         IN SelectSeq(older, LAMBDA e : e.type # "Grant" \/ e.left > 0)
 
 (* The parents' clock goes on by h, the writer's by w.  When a record has  *)
 (* ended, nobody waits for its child's answer, nor for what that named.    *)
-(* A lease that has ended covers nothing.                                  *)
+(* A lease that has ended covers nothing.  One that was given back has not *)
+(* ended by that: what it covered is promised until its time is over.      *)
 Passes(h, w) ==
     LET records == [x \in Edges |-> Less(home.records[x], h)]
         ended == {s \in Sites : site[s].holds /\ site[s].record <= h}
         asked == {x \in home.asked \ ended : records[x] > 0}
         sites == [s \in Sites |-> [site[s] EXCEPT !.record = Less(@, h), !.holds = @ /\ s \notin ended]]
         lease == Less(writer.lease, w)
+        left == Less(writer.left, w)
+        over == lease = 0 /\ left = 0
     IN /\ home' = [home EXCEPT !.records = records, !.asked = asked, !.waits = Less(@, h),
                                !.named = [x \in Edges |-> IF records[x] > 0 THEN @[x] ELSE 0]]
        /\ site' = Holding(sites, asked)
        /\ down' = Gets(IF w = 1 THEN [x \in Edges |-> Aged(down[x])] ELSE down, asked)
-       /\ writer' = [writer EXCEPT !.lease = lease, !.lag = @ + h - w, !.recent = Less(@, w),
-                                   !.covered = IF lease = 0 THEN 0 ELSE @]
-       /\ reader' = [r \in Sessions |-> IF lease = 0 THEN [reader[r] EXCEPT !.needs = 0] ELSE reader[r]]
+       /\ writer' = [writer EXCEPT !.lease = lease, !.left = left, !.lag = @ + h - w, !.recent = Less(@, w),
+                                   !.covered = IF over THEN 0 ELSE @]
+       /\ reader' = [r \in Sessions |-> IF over THEN [reader[r] EXCEPT !.needs = 0] ELSE reader[r]]
        /\ UNCHANGED <<whole, missed>>
 
 Tick ==
@@ -159,10 +175,12 @@ CatchUp ==
 (***************************************************************************)
 
 (* An update is durable in the log, and the program has its answer: with   *)
-(* privilege if the writer believes in its lease, else without.            *)
+(* privilege if the writer believes in its lease and it is not recalled,   *)
+(* else without.                                                           *)
 Answer ==
     /\ writer.last < Updates
-    /\ writer' = [writer EXCEPT !.last = @ + 1, !.covered = IF Believes THEN writer.last + 1 ELSE 0]
+    /\ writer' = [writer EXCEPT !.last = @ + 1,
+                                !.covered = IF Believes /\ ~writer.recalled THEN writer.last + 1 ELSE @]
     /\ UNCHANGED <<home, site, whole, down, reader, missed>>
 
 (* The updates go up in order, each at any time, and are executed.         *)
@@ -181,7 +199,7 @@ Call ==
     /\ whole[writer.via] /\ OnlyGrants(down[writer.via]) = <<>>
     /\ LET x == writer.via
            anew == AsksAnew /\ home.pulls
-           before == IF anew /\ MatchesGet THEN OnlyGrants(down[x]) ELSE down[x]
+           before == IF anew /\ MatchesGet THEN NoGets(down[x]) ELSE down[x]
            grant == <<[type |-> "Grant", left |-> Full]>>
        IN /\ home' = [home EXCEPT !.records[x] = Length,
                                   !.logged = IF MustLog THEN Max(@, Length) ELSE @,
@@ -207,7 +225,8 @@ Recorded(s) ==
 Granted(x) ==
     /\ down[x] # <<>> /\ Head(down[x]).type = "Grant"
     /\ down' = [down EXCEPT ![x] = Tail(@)]
-    /\ writer' = [writer EXCEPT !.lease = Max(@, IF CountsOwnCall THEN Head(down[x]).left ELSE writer.recent)]
+    /\ writer' = [writer EXCEPT !.lease = Max(@, IF CountsOwnCall THEN Head(down[x]).left ELSE writer.recent),
+                                !.recalled = FALSE]
     /\ site' = [s \in Sites |-> IF s = x THEN [site[s] EXCEPT !.record = Recorded(s)] ELSE site[s]]
     /\ UNCHANGED <<home, whole, reader, missed>>
 
@@ -231,7 +250,7 @@ Turn(x) ==
        IN /\ writer' = [writer EXCEPT !.via = x]
           /\ whole' = [e \in Edges |-> IF e = Own THEN x = Own ELSE whole[e]]
           /\ down' = [e \in Edges |->
-                IF e = old THEN IF old = Own THEN <<>> ELSE OnlyGets(down[e])
+                IF e = old THEN IF old = Own THEN <<>> ELSE NoGrants(down[e])
                 ELSE IF e = x /\ x = Own /\ x \in home.asked THEN <<AGet>>
                 ELSE down[e]]
           /\ site' = [s \in Sites |->
@@ -241,6 +260,63 @@ Turn(x) ==
                      THEN [after EXCEPT !.records[Own] = 0, !.asked = @ \ {Own}]
                      ELSE after
     /\ UNCHANGED <<reader, missed>>
+
+(***************************************************************************)
+(* Recalls                                                                 *)
+(***************************************************************************)
+
+(* The home recalls what it has granted on an edge, behind all that it has *)
+(* sent.  Thorp's home sends it once, and again when the edge is mended: a *)
+(* site whose stream has ended forgets it.  This one sends it whenever it  *)
+(* likes, and also grants anew.                                            *)
+Recall(x) ==
+    /\ Recalls
+    /\ home.records[x] > 0 /\ whole[x]
+    /\ SelectSeq(down[x], LAMBDA e : e.type = "Recall") = <<>>
+    /\ down' = [down EXCEPT ![x] = Append(@, ARecall)]
+    /\ UNCHANGED <<home, site, writer, whole, reader, missed>>
+
+(* A site passes it on, if it has a record of the writer and its edge.     *)
+(* From here on, the writer's lease covers no answer, until it is granted  *)
+(* one again.                                                              *)
+Recalled(x) ==
+    /\ down[x] # <<>> /\ Head(down[x]).type = "Recall"
+    /\ down' = [down EXCEPT ![x] = Tail(@)]
+    /\ LET passed == writer.via = x /\ (x = Own \/ site[x].record > 0)
+       IN writer' = [writer EXCEPT !.recalled = @ \/ passed]
+    /\ site' = [s \in Sites |-> IF s = x THEN [site[s] EXCEPT !.recalled = TRUE] ELSE site[s]]
+    /\ UNCHANGED <<home, whole, reader, missed>>
+
+(* The home forgets what it has granted on an edge, and asks it no more.   *)
+Forgets(x) ==
+    LET asked == home.asked \ {x}
+    IN /\ home' = [home EXCEPT !.records[x] = 0, !.asked = asked, !.named[x] = 0]
+       /\ down' = Gets(down, asked)
+
+(* The writer gives back to its parent, and believes in no lease.          *)
+GiveBack ==
+    /\ writer.recalled
+    /\ BackWhenSettled => writer.covered = 0
+    /\ BackAfterAnswer => OnlyGrants(down[writer.via]) = <<>>
+    /\ writer' = [writer EXCEPT !.lease = 0, !.recalled = FALSE,
+                                !.left = IF writer.covered > 0 THEN Max(@, writer.lease) ELSE 0]
+    /\ IF writer.via = Own
+       THEN /\ whole[Own]
+            /\ Forgets(Own)
+            /\ UNCHANGED site
+       ELSE /\ site[writer.via].alive
+            /\ site' = [site EXCEPT ![writer.via].record = 0]
+            /\ UNCHANGED <<home, down>>
+    /\ UNCHANGED <<whole, reader, missed>>
+
+(* A site gives back to the home.                                          *)
+SiteBack(s) ==
+    /\ site[s].recalled /\ whole[s]
+    /\ SiteBackWaits => site[s].record = 0
+    /\ SiteBackAfterAnswer => OnlyGrants(down[s]) = <<>>
+    /\ Forgets(s)
+    /\ site' = [site EXCEPT ![s].recalled = FALSE, ![s].holds = FALSE]
+    /\ UNCHANGED <<writer, whole, reader, missed>>
 
 (***************************************************************************)
 (* The reader                                                              *)
@@ -298,7 +374,7 @@ Ends(s) ==
 Break(s) ==
     /\ s \in Breaks /\ whole[s]
     /\ Ends(s)
-    /\ site' = [site EXCEPT ![s].holds = FALSE]
+    /\ site' = [site EXCEPT ![s].holds = FALSE, ![s].recalled = FALSE]
 
 (* A new edge of the same node: the Get is repeated.                       *)
 Mend(x) ==
@@ -311,7 +387,7 @@ Mend(x) ==
 SiteRestarts(s) ==
     /\ s \in Restarts /\ site[s].alive
     /\ Ends(s)
-    /\ site' = [site EXCEPT ![s] = [alive |-> ~NewNode, record |-> 0, holds |-> FALSE]]
+    /\ site' = [site EXCEPT ![s] = [alive |-> ~NewNode, record |-> 0, holds |-> FALSE, recalled |-> FALSE]]
 
 (* The reader repeats its pull.                                            *)
 HomeRestarts ==
@@ -323,7 +399,7 @@ HomeRestarts ==
                                !.restarts = @ + 1]
     /\ whole' = [x \in Edges |-> FALSE]
     /\ down' = [x \in Edges |-> <<>>]
-    /\ site' = [s \in Sites |-> [site[s] EXCEPT !.holds = FALSE]]
+    /\ site' = [s \in Sites |-> [site[s] EXCEPT !.holds = FALSE, !.recalled = FALSE]]
     /\ reader' = [r \in Sessions |-> IF reader[r].is = "pulls" THEN [reader[r] EXCEPT !.is = "waits"] ELSE reader[r]]
     /\ UNCHANGED <<writer, missed>>
 
@@ -338,6 +414,10 @@ Next ==
     \/ \E x \in Edges : Granted(x)
     \/ \E s \in Sites : Renew(s)
     \/ \E x \in Edges : Turn(x)
+    \/ \E x \in Edges : Recall(x)
+    \/ \E x \in Edges : Recalled(x)
+    \/ GiveBack
+    \/ \E s \in Sites : SiteBack(s)
     \/ \E r \in Sessions : Read(r)
     \/ Pull
     \/ \E x \in Edges : Get(x)

@@ -68,6 +68,12 @@ fn write_lease_holds() {
         site_restarts(),
         home_restarts(),
         two_sessions(),
+        recalled_turning(),
+        recalled_below_site()
+            .with("Breaks", "{1}")
+            .with("Restarts", "{1}"),
+        recalled_below_site().with("Lengths", "<<2, 2>>"),
+        recalled_below_home().with("Updates", "2"),
     ];
     holds("WriteLease", &runs, &["CallLost", "Renew"]);
 }
@@ -303,6 +309,8 @@ fn a_weaker_write_lease_breaks() {
     let sessions = two_sessions().with("JoinsUnsent", "FALSE");
     let stands = two_parents().with("SiteCounts", "\"first\"");
     let renamed = one_site("NewNode").with("Restarts", "{1}");
+    let back = |guard| recalled_below_home().with(guard, "FALSE");
+    let site_back = |guard| recalled_below_site().with(guard, "FALSE");
     breaks(&[
         // The home forgets a writer, and answers.
         (restarts("<<2, 2>>", "LogsFirst"), "Seen"),
@@ -342,6 +350,16 @@ fn a_weaker_write_lease_breaks() {
         (off("WaitsNumbers"), "Seen"),
         // A session joins a pull that the writer has answered.
         (sessions, "Seen"),
+        // A writer gives back while it keeps what it answered, or before a grant comes.
+        (back("BackWhenSettled"), "Seen"),
+        (back("BackAfterAnswer"), "Seen"),
+        (back("BackAfterAnswer"), "Known"),
+        // A site gives back before its writer does, or passes a grant on after that.
+        (site_back("BackWhenSettled"), "Seen"),
+        (site_back("SiteBackWaits"), "Seen"),
+        (site_back("SiteBackWaits"), "Known"),
+        (gives_back_at_once(), "Seen"),
+        (gives_back_at_once(), "Known"),
     ]);
 }
 
@@ -416,6 +434,11 @@ fn a_pull_that_asks_once_misses_a_writer_that_turns() {
 }
 
 #[test]
+fn a_site_that_gives_back_at_once_passes_on_a_grant() {
+    kept(&gives_back_at_once().only("Seen"), "gives-back-at-once");
+}
+
+#[test]
 fn a_site_may_count_from_the_home_s_answer() {
     whole(&two_parents().with("SiteCounts", "\"answering\""));
 }
@@ -487,6 +510,12 @@ fn larger_villages_hold() {
         two_parents().with("Sessions", "{1, 2}"),
         home_restarts().with("Restarts", "{1}"),
         two_parents().with("Lengths", "<<2, 3, 2>>"),
+        recalled(two_parents()),
+        recalled(write_lease().with("Lengths", "<<1>>")),
+        recalled_turning().with("Updates", "2"),
+        recalled_turning().with("Breaks", "{1}"),
+        recalled_turning().with("Lengths", "<<1, 1>>"),
+        recalled(two_sessions()),
         hard_answers().with("Commits", "2"),
         hard_answers().with("Commits", "2").with("Mods", "1"),
         hard_mods_elsewhere().with("Lengths", "<<2>>"),
@@ -643,6 +672,31 @@ fn home_restarts() -> Run {
 fn two_sessions() -> Run {
     let run = write_lease().with("Sites", "{1}");
     lagging(run.with("Sessions", "{1, 2}"))
+}
+
+/// A writer that turns between a site and the home, which recalls its lease.
+fn recalled_turning() -> Run {
+    recalled(two_parents().with("Lengths", "<<1>>"))
+}
+
+/// A writer that stays below a site.
+fn recalled_below_site() -> Run {
+    recalled(write_lease().with("Sites", "{1}"))
+}
+
+/// A writer that stays below the home.
+fn recalled_below_home() -> Run {
+    let run = write_lease().with("Sites", "{}");
+    recalled(run.with("Direct", "TRUE"))
+}
+
+fn recalled(run: Run) -> Run {
+    run.with("Recalls", "TRUE")
+}
+
+/// The obvious protocol: a recalled site gives back when nobody below it has a lease.
+fn gives_back_at_once() -> Run {
+    recalled_below_site().with("SiteBackAfterAnswer", "FALSE")
 }
 
 /// The obvious protocol: a pull asks those that have a record when it arrives.
