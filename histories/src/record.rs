@@ -75,13 +75,9 @@ impl Event {
         self.process
     }
 
+    /// Of a weak append.
     pub(crate) fn session(&self) -> Option<u64> {
         self.session
-    }
-
-    /// The preset and the session of a weak append.
-    pub(crate) fn weak(&self) -> Option<&str> {
-        self.weak.as_deref()
     }
 
     /// Keys, and what was appended to them.

@@ -65,10 +65,9 @@ pub(crate) fn run(
 ) -> Outcome<()> {
     let ended = AtomicBool::new(false);
     thread::scope(|scope| {
-        let follower = scope.spawn(|| {
-            let is_over = || ended.load(Ordering::Relaxed);
-            ground.saved.follow(ground.member, is_over)
-        });
+        let ended = &ended;
+        let is_over = || ended.load(Ordering::Relaxed);
+        let follower = scope.spawn(move || ground.saved.follow(ground.member, is_over));
         thread::scope(|scope| {
             for number in 0..sessions {
                 let session = WeakSession::new(ground, first + number, seed.wrapping_add(number));
