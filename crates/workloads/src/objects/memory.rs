@@ -1,6 +1,6 @@
 //! The store that is no store: this process's memory.
 
-use std::cell::{RefCell, RefMut};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 
 use thorp_client::{HomeId, ObjectId, PageId, Reference, Result};
@@ -19,7 +19,7 @@ pub struct MemoryStore {
 /// A transaction on a [`MemoryStore`].
 #[derive(Debug)]
 pub struct MemoryObjects<'a> {
-    base: RefMut<'a, Base>,
+    base: &'a mut Base,
     /// None are those that were deleted.
     changed: HashMap<ObjectId, Option<Vec<u8>>>,
     roots: BTreeMap<String, Reference>,
@@ -64,13 +64,13 @@ impl Store for MemoryStore {
         &self,
         mut work: impl for<'a, 'b> FnMut(&'b mut MemoryObjects<'a>) -> Result<T>,
     ) -> Result<T> {
-        let base = self
+        let mut base = self
             .base
             .try_borrow_mut()
             .map_err(|_| Damaged("a transaction in memory was begun inside another one"))?;
         let mut objects = MemoryObjects {
             next: base.next,
-            base,
+            base: &mut base,
             changed: HashMap::new(),
             roots: BTreeMap::new(),
         };
@@ -81,7 +81,7 @@ impl Store for MemoryStore {
 }
 
 impl MemoryObjects<'_> {
-    fn commit(mut self) {
+    fn commit(self) {
         self.base.next = self.next;
         for (object, bytes) in self.changed {
             match bytes {

@@ -41,7 +41,7 @@ pub trait Store {
 
 /// The objects of one segment as a transaction sees and changes them. Objects of other segments can be read through
 /// their references; new ones are made in this segment.
-pub trait Objects {
+pub trait Objects: Send {
     /// An object's bytes.
     ///
     /// # Errors
