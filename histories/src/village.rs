@@ -523,7 +523,7 @@ pub(crate) fn segment(slot: usize) -> String {
 /// Lists take each other's place: enough of them for all that is appended.
 fn generations(options: &Options) -> usize {
     match options.workload {
-        Workload::Lists if options.weak > 0 => 20 + (options.transactions / 100) as usize,
+        Workload::Lists if options.weak > 0 => 200 + (options.transactions / 50) as usize,
         Workload::Lists => 20 + (options.transactions / 300) as usize,
         Workload::Registers => 1,
     }

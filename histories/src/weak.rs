@@ -198,7 +198,7 @@ pub(crate) fn kinds() -> [(&'static str, Consistency); 5] {
 
 const SNAPSHOT_PERCENT: u64 = 50;
 const KEYS_OF_A_SNAPSHOT: usize = 6;
-const THINK_MS_MAX: u64 = 20;
+const THINK_MS_MAX: u64 = 100;
 /// What bounded visits may miss.
 const MODS: u32 = 5;
 const OPENING_TIME_MAX: Duration = Duration::from_secs(60);

@@ -326,7 +326,7 @@ impl Submitter<'_> {
         let withheld = &mut self.commits.withheld;
         if is_refused {
             // It tells nothing that anybody has to see.
-            withheld.released(home, id);
+            respond(withheld.released(home, id), outbox);
         }
         let is_withheld = withheld.ended(home, id, registration);
         let is_told_first = planted::is(Bug::RefusedToldFirst);
@@ -426,8 +426,13 @@ impl Submitter<'_> {
         if let Some((home, outcome)) = answer
             && let Some(request_id) = commit.request_id.take()
         {
+            let is_refused = matches!(outcome, Outcome::Refused(_));
             let response = (request_id, Response::Outcome(id, outcome, home));
-            let response = self.commits.withheld.answer(id, response);
+            // A refusal waits for no home that keeps its vote back.
+            let response = match is_refused {
+                true => Some(response),
+                false => self.commits.withheld.answer(id, response),
+            };
             respond(response, outbox);
         }
         if has_ended {

@@ -377,6 +377,38 @@ fn what_was_on_its_way_to_a_home_that_is_gone_leaves_space_on_the_edge() {
     assert_eq!(village.commits_sent(), 2);
 }
 
+/// One home votes and says that its answer follows, and the other one refuses. There is nothing for readers to see.
+#[test]
+fn a_refusal_waits_for_no_home_that_keeps_its_answer_back() {
+    let (mut village, there) = Village::of_two_homes();
+    village.commit_at(1, &[(HOME, 1), (THERE, 1)]);
+    let commit = CommitId {
+        member: MemberId(1),
+        sequence: 1,
+    };
+    let withheld = message::Withheld { home: HOME, commit };
+    village.down(Down::Withheld(withheld));
+    village.voted_at(HOME, village.edge, 1);
+    let refused = |home, refusal| {
+        Down::Refused(message::Refused {
+            home,
+            commit,
+            refusal,
+        })
+    };
+    village.down_on(there, refused(THERE, Refusal::Unknown));
+    let [(request_id, Response::Outcome(id, outcome, home))] = &village.answers[..] else {
+        panic!("{:?}", village.answers);
+    };
+    assert_eq!(
+        (*request_id, *id, *home),
+        (RequestId(1), commit, Some(THERE))
+    );
+    assert_eq!(*outcome, Outcome::Refused(Refusal::Unknown));
+    village.down(refused(HOME, Refusal::Elsewhere));
+    assert_eq!((village.answers.len(), village.size("withheld")), (1, 0));
+}
+
 /// The votes came to a commit, and one home has no longer what it was asked to remember. That changes nothing.
 #[test]
 fn what_all_have_voted_for_is_committed_whatever_a_home_forgets() {
