@@ -16,6 +16,10 @@ pub(crate) fn nanoseconds() -> u64 {
     time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
 }
 
+/// What a worker says besides its transactions.
+pub(crate) const TURNED: &str = "turned";
+pub(crate) const CARRIES: &str = "carries";
+
 /// Session numbers stay below this. What follows an unknown outcome is of a number that is so much higher.
 pub(crate) const PROCESSES_MAX: u64 = 10_000;
 /// Values tell who wrote them: no two writes are alike.

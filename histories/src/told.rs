@@ -1,8 +1,8 @@
 //! What the workers say, as it comes.
 
 use crate::record::Event;
+use crate::saying::{CARRIES, TURNED};
 use crate::snapshots::{SNAPSHOT, Snapshot};
-use crate::worker::{CARRIES, TURNED};
 use serde_json::Value;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -4,7 +4,7 @@
 use crate::lists::{Lists, SLOTS, decode};
 use crate::outcome::{is_certain, learn};
 use crate::place::Ways;
-use crate::saying::{PROCESSES_MAX, VALUES_OF_A_PROCESS, nanoseconds, say};
+use crate::saying::{CARRIES, PROCESSES_MAX, TURNED, VALUES_OF_A_PROCESS, nanoseconds, say};
 use crate::weak::{self, Ground};
 use crate::{Outcome, Workload, planted};
 use clap::Args;
@@ -56,9 +56,6 @@ const THINK_MS_MAX: u64 = 3;
 const IMPATIENCE: Duration = Duration::from_millis(400);
 /// At where it is joined.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// What a worker says besides its transactions.
-pub(crate) const TURNED: &str = "turned";
-pub(crate) const CARRIES: &str = "carries";
 
 pub(crate) fn run(options: &Options) -> Outcome<()> {
     if let Some(bug) = &options.bug {
