@@ -7,8 +7,10 @@ use crate::failure::{Code, Failure};
 use crate::names;
 use crate::stream::Input;
 use clap::Args;
-use std::path::PathBuf;
-use thorp_client::{Consistency, Member, SessionKind, Visit};
+use std::io::{Read, Seek};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use thorp_client::{Consistency, Failures, LogStatus, Member, SessionKind, Visit};
 
 /// What `thorp put` is told.
 #[derive(Args, Debug)]
@@ -60,16 +62,65 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         let todo = "leave --log out, or take --consistency eventual";
         return Err(Failure::new(what, todo).with(Code::Usage));
     }
+    let is_kept = |value: Consistency| matches!(value.failures(), Failures::Optimistic { .. });
+    if visits.is_some_and(is_kept) && options.log.is_none() {
+        let what = "with failures=optimistic an update goes into a log, and none is named".to_owned();
+        let todo = "name a directory with --log, or take another --consistency";
+        return Err(Failure::new(what, todo).with(Code::Usage));
+    }
     let member = options.via.join_with_log(options.log.as_deref())?;
+    let rejected = member.log().map_or(0, |log| log.rejected);
     let put = match visits {
         Some(consistency) => visit(&member, options, consistency, &mut input),
         None => put(&member, options, bytes, &mut input),
     };
     let name = put.map_err(|failure| input.failure().unwrap_or(failure))?;
+    let log = left_in_log(&member);
     match options.json {
-        true => say_json(&serde_json::json!({"object": name, "bytes": bytes})),
-        false => say(&name),
+        true => {
+            let mut object = serde_json::json!({"object": name, "bytes": bytes});
+            if let Some(log) = &log {
+                object["tentative"] = log.tentative.into();
+                object["rejected"] = log.rejected.into();
+            }
+            say_json(&object)?;
+        }
+        false => say(&name)?,
     }
+    match (log, &options.log) {
+        (Some(log), Some(dir)) => tell_of_log(&log, rejected, dir),
+        _ => Ok(()),
+    }
+}
+
+/// What is in the log when its homes have had a moment to execute it.
+fn left_in_log(member: &Member) -> Option<LogStatus> {
+    let begun = Instant::now();
+    loop {
+        let log = member.log()?;
+        if log.tentative == 0 || begun.elapsed() > SENDING {
+            return Some(log);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// An update that only its log has looks like any other one to whoever reads nothing but the name of its object.
+fn tell_of_log(log: &LogStatus, before: usize, dir: &Path) -> Result<(), Failure> {
+    let dir = dir.display();
+    if log.rejected > before {
+        let what = format!("a home has refused what is in {dir}: the update stays there as rejected");
+        let todo = format!("`thorp updates rejected {dir}` says why");
+        return Err(Failure::new(what, todo));
+    }
+    if log.tentative > 0 {
+        let count = log.tentative;
+        eprintln!(
+            "thorp: {count} updates are in {dir}, and their homes have not executed them yet\n  \
+             -> `thorp put` with the same --log sends them; `thorp updates ls {dir}` lists them"
+        );
+    }
+    Ok(())
 }
 
 /// Replaces an object as a session does that has chosen its consistency.
@@ -99,8 +150,9 @@ fn visit(
     })?;
     let name = member.format(&reference)?;
     let mut bytes = Vec::new();
-    std::io::Read::read_to_end(input, &mut bytes)
-        .map_err(|error| Failure::new(error.to_string(), ""))?;
+    // Its end was looked for, to tell its size.
+    let read = input.rewind().and_then(|()| input.read_to_end(&mut bytes));
+    read.map_err(|error| Failure::new(error.to_string(), ""))?;
     let mut visit = Visit::open(member, consistency, &[&segment])?;
     visit.write(&reference, bytes)?;
     visit.close()?;
@@ -142,6 +194,9 @@ fn put(
     })?;
     Ok(name)
 }
+
+/// How long a log that a command has written may take to be sent.
+const SENDING: Duration = Duration::from_secs(2);
 
 const HELP: &str = "\
 Stores a file (or standard input) as an object and prints its reference. The segment is made if

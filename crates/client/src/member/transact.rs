@@ -48,7 +48,8 @@ impl Member {
     /// # Errors
     ///
     /// Any error of `work`, and those of [`Transaction::commit`]. [`Conflict`](crate::ErrorKind::Conflict) and
-    /// [`Busy`](crate::ErrorKind::Busy) come out only when the session's [attempts](Session::attempts_max) are used up.
+    /// [`Busy`](crate::ErrorKind::Busy) come out only when the session's [attempts](Session::attempts_max) are used up; or if the
+    /// commit has met somebody's lock for its whole [commit timeout](Session::commit_timeout).
     pub fn transact<T>(&self, work: impl FnMut(&mut Transaction) -> Result<T>) -> Result<T> {
         self.transact_with(self.session(), work)
     }
@@ -199,7 +200,7 @@ impl Member {
     async fn again(&self, tx: &mut Transaction, error: Error, pauses: &mut Pauses) -> Result<()> {
         // What a program concluded from what is no longer so, it may conclude differently now.
         let is_hopeful = error.is_retryable() || is_conclusion(&error) && tx.is_doomed();
-        if !is_hopeful || pauses.taken() + 1 >= tx.session().attempts_max {
+        if !is_hopeful || tx.has_waited() || pauses.taken() + 1 >= tx.session().attempts_max {
             return Err(error);
         }
         let session = tx.session();

@@ -88,6 +88,8 @@ pub struct Transaction {
     in_doubt: bool,
     /// Why its commit was not taken the last time.
     was_busy: Option<Error>,
+    /// It has waited for somebody's lock as long as a commit may take.
+    has_waited: bool,
     ending: Option<Ending>,
 }
 
@@ -108,6 +110,7 @@ impl Transaction {
             streams: Streams::default(),
             in_doubt: false,
             was_busy: None,
+            has_waited: false,
             ending: None,
         }
     }
@@ -122,6 +125,11 @@ impl Transaction {
     /// It runs under a lock of its visit (rule C5).
     pub(crate) fn run_under(&mut self, home: HomeId, fence: Fence) {
         self.inner.run_under(home, fence);
+    }
+
+    /// Whether another attempt would wait once more for what the last one has waited for.
+    pub(crate) fn has_waited(&self) -> bool {
+        self.has_waited
     }
 
     /// Gives up: nothing has happened. Dropping does the same.

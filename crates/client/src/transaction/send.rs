@@ -11,6 +11,9 @@ use thorp_model::{HomeId, Outcome, Refusal};
 use thorp_protocol::Response;
 use thorp_session::{Commit, CommitCall, Ended};
 
+/// What is left of a commit timeout for the answer to the last attempt, at most.
+const ANSWER_TIME: Duration = Duration::from_millis(500);
+
 impl Transaction {
     /// Has the member send a commit. A home that is busy says so before anything is recorded (rule 11).
     pub(super) async fn send(
@@ -62,10 +65,14 @@ impl Transaction {
         Ok(())
     }
 
+    /// Waits until the commit may be sent again. It gives up while there is time for an answer.
     pub(super) async fn wait_while_busy(&mut self, pause_ms: u32, due: Instant) -> Result<()> {
         let pause = Duration::from_millis(u64::from(pause_ms));
-        if Instant::now() + pause > due {
+        // The answer to another attempt would come too late: it would leave the outcome unknown.
+        let answer = ANSWER_TIME.min(self.session.commit_timeout / 8);
+        if Instant::now() + pause + answer > due {
             let why = self.was_busy.take();
+            self.has_waited = why.is_some();
             return Err(why.unwrap_or_else(|| Error::busy(pause)));
         }
         self.shared.requests.pause(pause, due).await

@@ -398,7 +398,7 @@ impl fmt::Display for CallError {
             CallError::NoSuchVote => "the home has no vote for this commit",
             CallError::NotClosed => "the home is not closed, and goes on as it is",
             CallError::LockLost => {
-                "the lock is over, and others may have written since: take it again, and read again"
+                "the lock is over, or is one to read: others may have written since; take it again, to write, and read again"
             }
             CallError::Locked { name } if name.is_empty() => {
                 "the lock was not free in time: others wait for it, or write what their logs keep; try again, or wait longer"

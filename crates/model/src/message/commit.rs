@@ -337,7 +337,7 @@ impl fmt::Display for Refusal {
             ),
             Refusal::LockLost => write!(
                 f,
-                "the lock is over, and others may have written since: take it again, and read again"
+                "the lock is over, or is one to read: others may have written since; take it again, to write, and read again"
             ),
             Refusal::BuiltOnRefused => write!(f, "a transaction that it builds on was refused"),
             Refusal::Unknown => write!(

@@ -23,7 +23,7 @@ pub(super) fn list(opened: &Opened, only_rejected: bool, json: bool) -> Result<(
     }
     match (updates.is_empty(), only_rejected) {
         (true, true) => return say("nothing: no update was rejected"),
-        (true, false) => say("nothing: homes have all of it")?,
+        (true, false) => say("nothing: no update is in this log")?,
         (false, _) => say(&table(&updates).render())?,
     }
     match only_rejected {
