@@ -556,6 +556,12 @@ pub const LEASES_PER_CHILD_MAX: usize = 4096;
 /// Names in one pull whose leases are void (rule R5). Those above it are asked as if their leases stood.
 pub const VOID_LEASES_TOLD_MAX: usize = 64;
 
+/// Process starts of one name that hold leases at one parent, of each kind.
+pub const LEASE_STARTS_OF_NAME_MAX: usize = 64;
+
+/// How long a session may wait for a lock, in milliseconds. Longer is told as the most.
+pub const LOCK_PATIENCE_MS_MAX: u32 = 3_600_000;
+
 /// Segments in one pull (rule C3).
 pub const PULL_SEGMENTS_MAX: usize = 16;
 

@@ -54,7 +54,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         );
         return Err(Failure::new(what, todo).with(Code::Usage));
     }
-    let bytes = input.bytes()?;
+    let bytes = Input::bytes(&mut input)?;
     let visits = options.consistency;
     let visits = visits.filter(|value| value.kind() == SessionKind::Visit);
     if visits.is_none() && options.log.is_some() {
@@ -64,7 +64,8 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
     let is_kept = |value: Consistency| matches!(value.failures(), Failures::Optimistic { .. });
     if visits.is_some_and(is_kept) && options.log.is_none() {
-        let what = "with failures=optimistic an update goes into a log, and none is named".to_owned();
+        let what =
+            "with failures=optimistic an update goes into a log, and none is named".to_owned();
         let todo = "name a directory with --log, or take another --consistency";
         return Err(Failure::new(what, todo).with(Code::Usage));
     }
@@ -109,7 +110,8 @@ fn left_in_log(member: &Member) -> Option<LogStatus> {
 fn tell_of_log(log: &LogStatus, before: usize, dir: &Path) -> Result<(), Failure> {
     let dir = dir.display();
     if log.rejected > before {
-        let what = format!("a home has refused what is in {dir}: the update stays there as rejected");
+        let what =
+            format!("a home has refused what is in {dir}: the update stays there as rejected");
         let todo = format!("`thorp updates rejected {dir}` says why");
         return Err(Failure::new(what, todo));
     }

@@ -10,7 +10,9 @@ mod audit;
 #[path = "../common/mod.rs"]
 mod common;
 mod histories;
+mod leases;
 mod loads;
+mod locks;
 mod neighbours;
 mod numbers_and_removals;
 mod processes;

@@ -1,21 +1,35 @@
 //! What a parent has granted to its children: they may write what it has not seen, until their leases end (rules C1 and C4).
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use thorp_model::limits::LEASES_PER_CHILD_MAX;
+use core::ops::RangeInclusive;
+use thorp_model::limits::{LEASE_STARTS_OF_NAME_MAX, LEASES_PER_CHILD_MAX};
 use thorp_model::{MemberId, Millis, NameId, SegmentId};
 
-/// The write leases of one home that a parent has granted to its children, by their process starts.
+/// The leases of one kind of one home that a parent has granted to its children, by their process starts.
 ///
 /// Invariant: a lease is here until it ends, whatever becomes of the edge of its holder. The holder believes in it for less long.
+/// `of_segment` names the children that `of` has something of.
 #[derive(Debug, Default)]
-pub(crate) struct Leases(BTreeMap<MemberId, BTreeMap<SegmentId, Millis>>);
+pub(crate) struct Leases {
+    of: BTreeMap<MemberId, BTreeMap<SegmentId, Held>>,
+    of_segment: BTreeMap<SegmentId, BTreeSet<MemberId>>,
+}
+
+/// A lease in one segment.
+#[derive(Clone, Copy, Default, Debug)]
+struct Held {
+    until: Millis,
+    /// Its holder has given it back. The parent's own lease goes on, so it counts for the holder's name until it ends.
+    is_back: bool,
+}
 
 impl Leases {
     /// A child holds leases until then. False: its name would hold more than it may, and it gets none.
     pub(crate) fn grant(&mut self, child: MemberId, segments: &[SegmentId], until: Millis) -> bool {
         let of_name = self.more_of_name(child, segments);
-        of_name <= LEASES_PER_CHILD_MAX && self.put(child, segments, until)
+        let fits = of_name <= LEASES_PER_CHILD_MAX && self.may_start(child);
+        fits && self.put(child, segments, until)
     }
 
     /// As [`Leases::grant`], where all names share what their parent may hold. One has no more than all leave free.
@@ -33,29 +47,37 @@ impl Leases {
         let more = self.more(child, segments);
         let free = LEASES_PER_CHILD_MAX.checked_sub(self.len() + more);
         let of_name = self.more_of_name(child, segments);
-        more == 0 || free.is_some_and(|free| of_name <= free)
+        more == 0 || free.is_some_and(|free| of_name <= free) && self.may_start(child)
+    }
+
+    /// Whether one more process start of a name may hold leases.
+    fn may_start(&self, child: MemberId) -> bool {
+        let starts = self.of.range(starts_of(child.name()));
+        self.of.contains_key(&child) || starts.count() < LEASE_STARTS_OF_NAME_MAX
     }
 
     /// How many of these a child does not hold.
     fn more(&self, child: MemberId, segments: &[SegmentId]) -> usize {
-        let held = self.0.get(&child);
+        let held = self.of.get(&child);
         let holds = |of: &&SegmentId| held.is_some_and(|held| held.contains_key(of));
         segments.iter().filter(|of| !holds(of)).count()
     }
 
     /// How many all process starts of a name would hold, with these.
     fn more_of_name(&self, child: MemberId, segments: &[SegmentId]) -> usize {
-        let name = child.name();
-        let starts = MemberId::new(name, u64::MIN)..=MemberId::new(name, u64::MAX);
-        let held: usize = self.0.range(starts).map(|(_, held)| held.len()).sum();
+        let starts = self.of.range(starts_of(child.name()));
+        let held: usize = starts.map(|(_, held)| held.len()).sum();
         held + self.more(child, segments)
     }
 
     fn put(&mut self, child: MemberId, segments: &[SegmentId], until: Millis) -> bool {
-        let held = self.0.entry(child).or_default();
+        let held = self.of.entry(child).or_default();
         for segment in segments {
-            let end = held.entry(*segment).or_default();
-            *end = until.max(*end);
+            let lease = held.entry(*segment).or_default();
+            let until = until.max(lease.until);
+            let is_back = false;
+            *lease = Held { until, is_back };
+            self.of_segment.entry(*segment).or_default().insert(child);
         }
         true
     }
@@ -67,64 +89,134 @@ impl Leases {
         segments: &[SegmentId],
         now: Millis,
     ) -> Option<Millis> {
-        let held = self.0.get(&child)?;
-        let ends = segments.iter().filter_map(|segment| held.get(segment));
-        ends.copied().max().filter(|end| *end > now)
+        let ends = self.held(child, segments).map(|lease| lease.until);
+        ends.max().filter(|end| *end > now)
+    }
+
+    fn held(&self, child: MemberId, segments: &[SegmentId]) -> impl Iterator<Item = &Held> {
+        let held = self.of.get(&child);
+        let held = segments.iter().filter_map(move |of| held?.get(of));
+        held.filter(|lease| !lease.is_back)
     }
 
     /// Whether a lease of a child in these segments has run to its end, and was not given back. It is known until it is swept.
     pub(crate) fn is_over(&self, child: MemberId, segments: &[SegmentId], now: Millis) -> bool {
-        let held = self.0.get(&child);
-        let is_over = |segment| held.and_then(|held| held.get(segment));
-        segments.iter().filter_map(is_over).any(|end| *end <= now)
+        self.held(child, segments).any(|lease| lease.until <= now)
     }
 
     /// The children that hold leases in these segments.
     pub(crate) fn holders(&self, segments: &[SegmentId], now: Millis) -> Vec<MemberId> {
-        let holds = |child: &&MemberId| self.until(**child, segments, now).is_some();
-        self.0.keys().filter(holds).copied().collect()
+        let children = segments.iter().filter_map(|of| self.of_segment.get(of));
+        let children: BTreeSet<MemberId> = children.flatten().copied().collect();
+        let holds = |child: &MemberId| self.until(*child, segments, now).is_some();
+        children.into_iter().filter(holds).collect()
     }
 
     /// A child gives leases back.
     pub(crate) fn end(&mut self, child: MemberId, segments: &[SegmentId]) {
-        if let Some(held) = self.0.get_mut(&child) {
-            held.retain(|segment, _| !segments.contains(segment));
+        for segment in segments {
+            self.remove(child, *segment);
+        }
+    }
+
+    /// A child gives leases back to a site, whose own go on: nobody has to ask the child any more, but they count for its name.
+    pub(crate) fn give_back_shared(&mut self, child: MemberId, segments: &[SegmentId]) {
+        let Some(held) = self.of.get_mut(&child) else {
+            return;
+        };
+        for segment in segments {
+            if let Some(lease) = held.get_mut(segment) {
+                lease.is_back = true;
+            }
+        }
+    }
+
+    /// The parent of a site has these back: nothing of them counts any more.
+    pub(crate) fn forget_given_back(&mut self, segments: &[SegmentId]) {
+        for segment in segments {
+            let children = self.of_segment.get(segment).into_iter().flatten();
+            let children: Vec<MemberId> = children.copied().collect();
+            for child in children {
+                let held = self.of.get(&child).and_then(|held| held.get(segment));
+                if held.is_some_and(|lease| lease.is_back) {
+                    self.remove(child, *segment);
+                }
+            }
+        }
+    }
+
+    fn remove(&mut self, child: MemberId, segment: SegmentId) {
+        if let Some(held) = self.of.get_mut(&child) {
+            held.remove(&segment);
+            if held.is_empty() {
+                self.of.remove(&child);
+            }
+        }
+        if let Some(children) = self.of_segment.get_mut(&segment) {
+            children.remove(&child);
+            if children.is_empty() {
+                self.of_segment.remove(&segment);
+            }
         }
     }
 
     /// All leases of a name in a segment are void (rule R5).
     pub(crate) fn end_of_name(&mut self, name: NameId, segment: SegmentId) {
-        let starts = MemberId::new(name, u64::MIN)..=MemberId::new(name, u64::MAX);
-        for (_, held) in self.0.range_mut(starts) {
-            held.remove(&segment);
+        let children = self.of_segment.get(&segment).into_iter();
+        let starts = children.flat_map(|children| children.range(starts_of(name)));
+        let starts: Vec<MemberId> = starts.copied().collect();
+        for child in starts {
+            self.remove(child, segment);
         }
     }
 
     /// A planted bug: they end with the edge of their holder.
     pub(crate) fn forget(&mut self, child: MemberId) {
-        self.0.remove(&child);
+        let held = self.of.get(&child).into_iter().flatten();
+        let held: Vec<SegmentId> = held.map(|(segment, _)| *segment).collect();
+        self.end(child, &held);
     }
 
     /// A planted bug: a child holds what earlier starts of its name have held.
     pub(crate) fn take_over(&mut self, child: MemberId) {
-        let is_of_name = |start: &MemberId| start.name() == child.name() && *start != child;
-        let earlier = self.0.extract_if(.., |start, _| is_of_name(start));
-        let held: Vec<_> = earlier.flat_map(|(_, held)| held).collect();
-        self.0.entry(child).or_default().extend(held);
+        let starts = self.of.range(starts_of(child.name()));
+        let earlier = starts.filter(|(start, _)| **start != child);
+        let of_one = |(_, held): (&MemberId, &BTreeMap<SegmentId, Held>)| held.clone();
+        let held: Vec<(SegmentId, Held)> = earlier.flat_map(of_one).collect();
+        let starts: Vec<MemberId> = self
+            .of
+            .range(starts_of(child.name()))
+            .map(|(of, _)| *of)
+            .collect();
+        for start in starts.into_iter().filter(|start| *start != child) {
+            self.forget(start);
+        }
+        for (segment, lease) in held {
+            self.put(child, &[segment], lease.until);
+        }
     }
 
     /// Forgets those that have ended.
     pub(crate) fn sweep(&mut self, now: Millis) {
-        self.0.retain(|_, held| {
-            held.retain(|_, end| *end > now);
-            !held.is_empty()
+        let all = self.of.iter();
+        let ended = all.flat_map(|(child, held)| {
+            let ended = held.iter().filter(|(_, lease)| lease.until <= now);
+            ended.map(|(segment, _)| (*child, *segment))
         });
+        let ended: Vec<(MemberId, SegmentId)> = ended.collect();
+        for (child, segment) in ended {
+            self.remove(child, segment);
+        }
     }
 
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
-        self.0.values().map(BTreeMap::len).sum()
+        self.of.values().map(BTreeMap::len).sum()
     }
+}
+
+fn starts_of(name: NameId) -> RangeInclusive<MemberId> {
+    MemberId::new(name, u64::MIN)..=MemberId::new(name, u64::MAX)
 }
 
 #[cfg(test)]
@@ -193,5 +285,36 @@ mod tests {
             leases.grant_shared(start(1), &half, Millis(200)),
             "longer, not more"
         );
+    }
+
+    /// An attack: a member below a site takes leases and gives them back, so that the site's own table is full above.
+    #[test]
+    fn what_was_given_back_to_a_site_counts_for_its_name_until_it_ends() {
+        let mut leases = Leases::default();
+        let mallory = MemberId::new(NameId(7), 1);
+        let anna = MemberId::new(NameId(8), 1);
+        let many: Vec<_> = (0..LEASES_PER_CHILD_MAX as u32).map(SegmentId).collect();
+        let (half, rest) = many.split_at(LEASES_PER_CHILD_MAX / 2);
+        assert!(leases.grant_shared(mallory, half, Millis(100)));
+        leases.give_back_shared(mallory, half);
+        assert_eq!(leases.holders(half, Millis(0)), []);
+        assert!(!leases.grant_shared(mallory, &rest[..1], Millis(100)));
+        assert!(leases.grant_shared(anna, &rest[..9], Millis(100)));
+        leases.forget_given_back(&half[1..]);
+        assert!(leases.grant_shared(mallory, &rest[..1], Millis(100)));
+        leases.sweep(Millis(100));
+        assert_eq!(leases.len(), 0);
+    }
+
+    /// An attack: each start takes one lease and goes.
+    #[test]
+    fn so_many_starts_of_a_name_hold_leases() {
+        let mut leases = Leases::default();
+        let start = |random| MemberId::new(NameId(7), random);
+        for random in 0..LEASE_STARTS_OF_NAME_MAX as u64 {
+            assert!(leases.grant(start(random), &[SegmentId(1)], Millis(100)));
+        }
+        assert!(!leases.grant(start(u64::MAX), &[SegmentId(1)], Millis(100)));
+        assert!(leases.grant(start(0), &[SegmentId(2)], Millis(100)));
     }
 }

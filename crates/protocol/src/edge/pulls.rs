@@ -223,6 +223,27 @@ impl<O> Pulls<O> {
             heads.retain(|head| segments.contains(&head.segment));
             asked.named.get_or_insert(heads);
         }
+        if is_member {
+            self.bound_name(child);
+        }
+    }
+
+    /// All process starts of a name together name as many logs as one member may. The start that exceeds that has not answered.
+    fn bound_name(&mut self, child: MemberId) {
+        let name = child.name();
+        for pull in self.open.values_mut() {
+            let starts = MemberId::new(name, u64::MIN)..=MemberId::new(name, u64::MAX);
+            let named = pull
+                .asked
+                .range(starts)
+                .filter_map(|(_, asked)| asked.named.as_ref());
+            let named: usize = named.map(Vec::len).sum();
+            if named > PULL_HEADS_OF_MEMBER_MAX
+                && let Some(asked) = pull.asked.get_mut(&child)
+            {
+                asked.named = None;
+            }
+        }
     }
 
     /// Awaits nobody whose lease has ended, or who has answered and whose logs are saved. Returns the pulls that wait for

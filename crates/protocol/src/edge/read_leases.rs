@@ -87,6 +87,12 @@ impl ReadLeases {
         self.forget_bounds();
     }
 
+    /// As [`ReadLeases::end`], at a site whose own lease goes on.
+    pub(crate) fn give_back_shared(&mut self, child: MemberId, segments: &[SegmentId]) {
+        self.leases.give_back_shared(child, segments);
+        self.forget_bounds();
+    }
+
     /// Forgets those that have ended.
     pub(crate) fn sweep(&mut self, now: Millis) {
         self.leases.sweep(now);

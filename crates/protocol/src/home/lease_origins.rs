@@ -1,5 +1,6 @@
 //! In whose name the leases to write were asked for (rules C4 and R5).
 
+use crate::edge::shares::Shares;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use thorp_model::limits::{LEASES_PER_CHILD_MAX, VOID_LEASES_TOLD_MAX};
@@ -26,27 +27,45 @@ pub(super) enum Loss {
 ///
 /// Invariant: a child holds a lease in a segment only as long as it has an origin there that is not void.
 #[derive(Debug, Default)]
-pub(super) struct LeaseOrigins(BTreeMap<(SegmentId, MemberId), BTreeMap<Principal, Origin>>);
+pub(super) struct LeaseOrigins {
+    of: BTreeMap<(SegmentId, MemberId), BTreeMap<Principal, Origin>>,
+    /// How many each name has.
+    of_names: Shares<NameId>,
+}
 
 impl LeaseOrigins {
-    /// A child asks for a lease in these segments, in the name of a member. False: there is no place for it.
+    /// A child asks for a lease in these segments, in the name of a member. False: its name has as many as it may, and nothing is noted.
     pub(super) fn note(
         &mut self,
         child: MemberId,
         segments: &[SegmentId],
         (who, until): (Principal, Millis),
     ) -> bool {
-        let of_child = self.0.iter().filter(|((_, of), _)| *of == child);
-        let held: usize = of_child.map(|(_, origins)| origins.len()).sum();
-        if held + segments.len() > 2 * LEASES_PER_CHILD_MAX {
+        let new = segments.iter().filter(|segment| {
+            let origins = self.of.get(&(**segment, child));
+            origins.is_none_or(|origins| !origins.contains_key(&who))
+        });
+        let (new, most) = (new.count() as u64, 2 * LEASES_PER_CHILD_MAX as u64);
+        if self.of_names.of(who.name) + new > most {
             return false;
         }
         for segment in segments {
-            let origins = self.0.entry((*segment, child)).or_default();
+            let origins = self.of.entry((*segment, child)).or_default();
             let is_void = false;
             origins.insert(who, Origin { until, is_void });
         }
+        self.of_names.take(Some(who.name), new);
         true
+    }
+
+    /// A member gives its leases back.
+    pub(super) fn end(&mut self, child: MemberId, segments: &[SegmentId]) {
+        for segment in segments {
+            let origins = self.of.remove(&(*segment, child)).into_iter().flatten();
+            for (who, _) in origins {
+                self.of_names.give_back(Some(who.name), 1);
+            }
+        }
     }
 
     /// A right was taken away in a segment. Returns which children lose something there.
@@ -56,7 +75,7 @@ impl LeaseOrigins {
         may: impl Fn(Principal) -> bool,
     ) -> Vec<(MemberId, Loss)> {
         let (first, last) = (MemberId(u128::MIN), MemberId(u128::MAX));
-        let here = self.0.range_mut((segment, first)..=(segment, last));
+        let here = self.of.range_mut((segment, first)..=(segment, last));
         let mut lost = Vec::new();
         for ((_, child), origins) in here {
             let mut is_changed = false;
@@ -88,7 +107,7 @@ impl LeaseOrigins {
 
     fn names(&self, segment: SegmentId, is_void: bool) -> BTreeSet<NameId> {
         let (first, last) = (MemberId(u128::MIN), MemberId(u128::MAX));
-        let here = self.0.range((segment, first)..=(segment, last));
+        let here = self.of.range((segment, first)..=(segment, last));
         let origins = here.flat_map(|(_, origins)| origins);
         let of_kind = origins.filter(|(_, origin)| origin.is_void == is_void);
         of_kind.map(|(who, _)| who.name).collect()
@@ -96,15 +115,18 @@ impl LeaseOrigins {
 
     /// Forgets those that have ended.
     pub(super) fn sweep(&mut self, now: Millis) {
-        self.0.retain(|_, origins| {
-            origins.retain(|_, origin| origin.until > now);
+        let of_names = &mut self.of_names;
+        self.of.retain(|_, origins| {
+            for (who, _) in origins.extract_if(.., |_, origin| origin.until <= now) {
+                of_names.give_back(Some(who.name), 1);
+            }
             !origins.is_empty()
         });
     }
 
     /// How many there are.
     pub(super) fn len(&self) -> usize {
-        self.0.values().map(BTreeMap::len).sum()
+        self.of.values().map(BTreeMap::len).sum()
     }
 }
 
@@ -138,6 +160,26 @@ mod tests {
         );
         assert_eq!(origins.void(&[ONE]), [(ONE, who(2).name)]);
         origins.sweep(Millis(100));
-        assert_eq!(origins.len(), 0);
+        assert_eq!((origins.len(), origins.of_names.taken()), (0, 0));
+    }
+
+    /// An attack: a member starts again and again, takes leases and gives them back.
+    #[test]
+    fn a_name_has_so_many_origins() {
+        let mut origins = LeaseOrigins::default();
+        let start = |random| MemberId::new(NameId(1), random);
+        let many: Vec<_> = (0..2 * LEASES_PER_CHILD_MAX as u32)
+            .map(SegmentId)
+            .collect();
+        assert!(origins.note(start(1), &many, (who(1), Millis(100))));
+        assert!(!origins.note(start(2), &many[..1], (who(1), Millis(100))));
+        assert!(
+            origins.note(start(1), &many[..1], (who(1), Millis(200))),
+            "longer"
+        );
+        assert!(origins.note(SITE, &many[..1], (who(2), Millis(100))));
+        origins.end(start(1), &many);
+        assert!(origins.note(start(2), &many[..1], (who(1), Millis(100))));
+        assert_eq!(origins.len(), 2);
     }
 }

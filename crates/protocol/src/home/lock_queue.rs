@@ -14,11 +14,14 @@ pub(super) struct Waiting {
     pub(super) segments: Vec<SegmentId>,
     /// It waits no longer.
     pub(super) due: Millis,
+    /// How many calls of its name are served before it, beside those of others. [`LockQueue::push`] sets it.
+    pub(super) round: u64,
 }
 
-/// The sessions that wait for locks, the first one first.
+/// The sessions that wait for locks, in the order in which they get them.
 ///
-/// Invariant: nobody gets a lock that stands against one for which somebody waits longer.
+/// Invariant: nobody gets a lock that stands against one that comes before. Names take turns: the second call of a name comes behind
+/// the first calls of all others that wait.
 #[derive(Debug)]
 pub(super) struct LockQueue {
     pub(super) waiting: Vec<Waiting>,
@@ -45,6 +48,19 @@ impl LockQueue {
     /// How many wait.
     pub(super) fn len(&self) -> usize {
         self.waiting.len()
+    }
+
+    /// A session waits from now on. Nobody gets more turns by waiting more often.
+    pub(super) fn push(&mut self, mut waiting: Waiting) {
+        let name = waiting.caller.who.name;
+        let of_name = self.waiting.iter().rev();
+        let mut of_name = of_name.filter(|before| before.caller.who.name == name);
+        let first = self.waiting.first().map_or(0, |before| before.round);
+        waiting.round = of_name.next().map_or(first, |before| before.round + 1);
+        let round = waiting.round;
+        let place = self.waiting.partition_point(|before| before.round <= round);
+        self.waiting.insert(place, waiting);
+        self.is_stirred = true;
     }
 
     /// An edge is gone: whoever waited there asks again.

@@ -9,9 +9,10 @@ use crate::home::rights::is_operators_path;
 use crate::home::tables::Tables;
 use crate::home::writers::Writers;
 use crate::home::{Outbox, responses};
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
-use thorp_model::limits::{LOCK_SEGMENTS_MAX, LOCKS_MAX, LOCKS_OF_NAME_MAX};
+use thorp_model::limits::{LOCK_PATIENCE_MS_MAX, LOCK_SEGMENTS_MAX, LOCKS_MAX, LOCKS_OF_NAME_MAX};
 use thorp_model::planted::Bug;
 use thorp_model::{
     CallError, CallId, CallResponse, Fence, Incarnation, Lock, LockMode, MemberId, Millis, NameId,
@@ -29,6 +30,27 @@ pub(super) struct Wanted {
     pub(super) segments: Vec<SegmentId>,
     pub(super) mode: LockMode,
     pub(super) patience_ms: u32,
+}
+
+/// The segments for which sessions wait that come before, and how.
+#[derive(Debug, Default)]
+struct Before(BTreeMap<SegmentId, LockMode>);
+
+impl Before {
+    fn add(&mut self, waiting: &Waiting) {
+        for segment in &waiting.segments {
+            let mode = self.0.entry(*segment).or_insert(waiting.mode);
+            // The mode that more stands against.
+            if !mode.conflicts(LockMode::Read) {
+                *mode = waiting.mode;
+            }
+        }
+    }
+
+    fn conflicts(&self, wanted: &Waiting) -> bool {
+        let mut modes = wanted.segments.iter().filter_map(|of| self.0.get(of));
+        modes.any(|mode| mode.conflicts(wanted.mode))
+    }
 }
 
 /// Grants locks, gives them time, and ends them.
@@ -65,14 +87,15 @@ impl Locking<'_> {
         self.queue
             .waiting
             .retain(|waiting| waiting.caller.call != caller.call);
-        self.queue.waiting.push(Waiting {
+        let patience_ms = wanted.patience_ms.min(LOCK_PATIENCE_MS_MAX);
+        self.queue.push(Waiting {
             caller,
             carrier,
             mode: wanted.mode,
             segments: wanted.segments,
-            due: now.mono.plus(u64::from(wanted.patience_ms)),
+            due: now.mono.plus(u64::from(patience_ms)),
+            round: 0,
         });
-        self.queue.is_stirred = true;
         self.finish(now, outbox);
     }
 
@@ -147,19 +170,33 @@ impl Locking<'_> {
     pub(super) fn finish(&mut self, now: Now, outbox: &mut Outbox) {
         let is_due = self.queue.next.is_some_and(|next| next <= now.mono);
         let has_ended = self.tables.segment_locks.take_has_ended();
-        if !core::mem::take(&mut self.queue.is_stirred) && !has_ended && !is_due {
+        let rights_changed = self.tables.segment_locks.take_rights_changed();
+        let is_stirred = core::mem::take(&mut self.queue.is_stirred);
+        if !is_stirred && !has_ended && !is_due && !rights_changed {
             return;
         }
         let over = self.tables.segment_locks.take_over(now.mono);
         self.ended(over, outbox);
         let waiting = core::mem::take(&mut self.queue.waiting);
+        let mut before = Before::default();
         for waiting in waiting {
-            match self.stands_against(now.mono, &waiting) {
+            // Nobody waits for a session that may not have the lock any more (rule R5).
+            if rights_changed
+                && let Err(why) =
+                    self.check_rights((waiting.caller, waiting.carrier), &waiting.segments)
+            {
+                self.answer(waiting.caller, Err(why));
+                continue;
+            }
+            match self.stands_against(now.mono, &waiting, &before) {
                 None => self.grant(now, &waiting, outbox),
                 Some(name) if waiting.due <= now.mono => {
                     self.answer(waiting.caller, Err(CallError::Locked { name }));
                 }
-                Some(_) => self.queue.waiting.push(waiting),
+                Some(_) => {
+                    before.add(&waiting);
+                    self.queue.waiting.push(waiting);
+                }
             }
         }
         // What has ended just now was looked at.
@@ -174,13 +211,12 @@ impl Locking<'_> {
 
     /// What stands against a lock: another lock, somebody who waits longer, a vote in doubt, or who may write what the home has not
     /// seen. Names the holder, if there is one.
-    fn stands_against(&mut self, now: Millis, wanted: &Waiting) -> Option<String> {
+    fn stands_against(&mut self, now: Millis, wanted: &Waiting, before: &Before) -> Option<String> {
         let (segments, mode) = (&wanted.segments, wanted.mode);
         let held = self.tables.segment_locks.want(segments, mode, now);
-        let is_before = |before: &Waiting| {
-            let mut segments = before.segments.iter();
-            before.mode.conflicts(mode) && segments.any(|of| wanted.segments.contains(of))
-        };
+        if held.is_none() && before.conflicts(wanted) {
+            return Some(String::new());
+        }
         let is_voted = self.tables.votes.writes_in(segments) && !planted::is(Bug::LockBesideVote);
         let is_written =
             self.writers.may_write(segments, now) && !planted::is(Bug::LockBesideWriter);
@@ -189,9 +225,7 @@ impl Locking<'_> {
         }
         match held {
             Some(holder) => Some(self.name_of(holder)),
-            None if self.queue.waiting.iter().any(is_before) || is_voted || is_written => {
-                Some(String::new())
-            }
+            None if is_voted || is_written => Some(String::new()),
             None => None,
         }
     }

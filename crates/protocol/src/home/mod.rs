@@ -120,7 +120,7 @@ use crate::home::writers::{Writers, Writing};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
-use thorp_model::limits::{CHILDREN_MAX, CLAIMS_MAX, HEARTBEAT_MS};
+use thorp_model::limits::{CHILDREN_MAX, CLAIMS_MAX, HEARTBEAT_MS, LEASES_PER_CHILD_MAX};
 use thorp_model::planted::Bug;
 use thorp_model::{
     CallError, CallRequest, Claim, Closed, CommitRequest, Direction, Down, EdgeId, Epoch, Event,
@@ -639,6 +639,9 @@ impl Home {
                 self.commit(now, (edge, who), saved, outbox);
             }
             Up::Heads(heads) => self.writing(None).heads(edge, heads),
+            Up::GiveBack(back) if back.segments.len() > LEASES_PER_CHILD_MAX => {
+                cut_off(edge, "it gives back more leases than it may have", outbox);
+            }
             Up::GiveBack(back) => match back.privilege {
                 Privilege::Write => {
                     self.writing(None).give_back(edge, &back);

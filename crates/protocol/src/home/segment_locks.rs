@@ -63,6 +63,8 @@ pub(in crate::home) struct SegmentLocks {
     ended: BTreeMap<Fence, MemberId>,
     /// A lock has ended since somebody looked.
     has_ended: bool,
+    /// Others may write in some segment since it was asked last.
+    rights_changed: bool,
 }
 
 impl SegmentLocks {
@@ -75,6 +77,7 @@ impl SegmentLocks {
             lease_ms,
             ended: BTreeMap::new(),
             has_ended: false,
+            rights_changed: false,
         }
     }
 
@@ -217,6 +220,11 @@ impl SegmentLocks {
         core::mem::take(&mut self.has_ended)
     }
 
+    /// Whether rights have changed since this was asked last.
+    pub(in crate::home) fn take_rights_changed(&mut self) -> bool {
+        core::mem::take(&mut self.rights_changed)
+    }
+
     fn take(&mut self, fence: Fence) -> Op {
         self.has_ended = true;
         let held = self.held.remove(&fence);
@@ -244,6 +252,7 @@ impl SegmentLocks {
         segment: SegmentId,
         may: impl Fn(Principal) -> bool,
     ) -> Vec<Op> {
+        self.rights_changed = true;
         let here = self.of_segment.get(&segment).into_iter().flatten();
         let is_over = |fence: &&Fence| {
             let held = self.held.get(fence);

@@ -263,8 +263,9 @@ impl Writing<'_> {
         let until = now.plus(u64::from(lease_ms));
         let origin = (caller.who, until);
         let writers = &mut *self.writers;
-        if !writers.leases.grant(child, segments, until)
-            || !writers.origins.note(child, segments, origin)
+        // First the origin: a lease without one would outlive the right.
+        if !writers.origins.note(child, segments, origin)
+            || !writers.leases.grant(child, segments, until)
         {
             return Err(CallError::TooMany);
         }
@@ -347,6 +348,7 @@ impl Writing<'_> {
             self.writers.blame(child, since);
         }
         self.writers.leases.end(child, segments);
+        self.writers.origins.end(child, segments);
     }
 
     /// A child has come: what it was asked by an edge that is gone, it is asked again.

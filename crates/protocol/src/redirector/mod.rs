@@ -62,7 +62,7 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::convert::Infallible;
-use thorp_model::limits::{CHILDREN_MAX, CLAIMS_MAX, HEARTBEAT_MS};
+use thorp_model::limits::{CHILDREN_MAX, CLAIMS_MAX, HEARTBEAT_MS, LEASES_PER_CHILD_MAX};
 use thorp_model::planted::Bug;
 use thorp_model::{
     CallError, CallRequest, Claim, Direction, Down, EdgeId, Epoch, Event, HomeId, HomeNames, Image,
@@ -311,6 +311,9 @@ impl Redirector {
                 if let Err(why) = proxy.writing().update_from(of, &told, outbox) {
                     cut_off(edge, why, outbox);
                 }
+            }
+            (Up::GiveBack(back), _) if back.segments.len() > LEASES_PER_CHILD_MAX => {
+                cut_off(edge, "it gives back more leases than it may have", outbox);
             }
             (Up::GiveBack(back), Some(proxy)) => match back.privilege {
                 Privilege::Write => proxy.writing().give_back(now, child, &back, outbox),

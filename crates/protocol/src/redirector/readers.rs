@@ -128,7 +128,7 @@ impl Reading<'_> {
         outbox: &mut Outbox,
     ) {
         if peer.kind == NodeKind::Member {
-            self.readers.leases.end(peer.node, segments);
+            self.readers.leases.give_back_shared(peer.node, segments);
         }
         self.finish(now, outbox);
     }

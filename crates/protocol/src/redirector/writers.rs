@@ -376,7 +376,10 @@ impl Writing<'_> {
         let recalled = &self.writers.recalled;
         let may_end = |of: &&SegmentId| is_member || recalled.contains(of);
         let segments: Vec<SegmentId> = back.segments.iter().filter(may_end).copied().collect();
-        self.writers.leases.end(peer.node, &segments);
+        match is_member {
+            true => self.writers.leases.give_back_shared(peer.node, &segments),
+            false => self.writers.leases.end(peer.node, &segments),
+        }
         self.finish(now, outbox);
     }
 
@@ -417,6 +420,7 @@ impl Writing<'_> {
         };
         let segments = self.writers.take_returned(now);
         if !segments.is_empty() {
+            self.writers.leases.forget_given_back(&segments);
             let back = message::GiveBack {
                 home: self.up.home,
                 segments,

@@ -102,10 +102,13 @@ impl Leasing<'_> {
                     let is_idle = here.written.is_some_and(|at| now.since(at) > lease_ms);
                     here.is_idle = is_idle && here.custody.is_settled();
                 }
-                // Others read there with hard bounds, or wait for a lock; or the home has too much to do.
-                Err(CallError::Busy | CallError::NotDelegated(_) | CallError::Privileged) => {
-                    here.lease.refused(now, false);
-                }
+                // Others read there with hard bounds, or wait for a lock; or there is no place for more. Programs wait.
+                Err(
+                    CallError::Busy
+                    | CallError::NotDelegated(_)
+                    | CallError::Privileged
+                    | CallError::TooMany,
+                ) => here.lease.refused(now, false),
                 _ => here.lease.refused(now, true),
             }
         }
