@@ -4,7 +4,8 @@ use crate::leases::{ask, open_many, to_write};
 use crate::scene::{Writer, add_one, arrive, counter, home_with, intrude, join, open, rate};
 use std::time::{Duration, Instant};
 use thorp_model::{
-    CallId, CallRequest, CallResponse, LockMode, MemberId, Message, SegmentId, Up, message,
+    CallId, CallRequest, CallResponse, LockMode, MemberId, Message, Privilege, SegmentId, Up,
+    message,
 };
 use thorp_testing::Attacker;
 
@@ -50,6 +51,13 @@ fn who_waits_for_a_lock_keeps_nobody_waiting_without_the_right() {
     let gone = mallory.call(to_lock(&[letters], 0));
     println!("mallory's right is gone: {gone:?}");
     let lease = anna.call(to_write(&[letters]));
+    assert!(lease.is_ok(), "{lease:?}");
+    // Her own lease would stand against her lock.
+    anna.intruder.send(Up::GiveBack(message::GiveBack {
+        home: anna.intruder.home,
+        segments: vec![letters],
+        privilege: Privilege::Write,
+    }));
     let begun = Instant::now();
     let mut locked = Vec::new();
     for _ in 0..4 {
@@ -113,6 +121,7 @@ fn a_name_that_waits_often_does_not_go_before_others_each_time() {
 
 /// 256 sessions that wait for 64 segments each: a home compares each with each, whenever anything changes.
 #[test]
+#[ignore = "it measures a rate: run it by itself"]
 fn who_waits_for_many_locks_leaves_others_the_home() {
     let dir = tempfile::tempdir().unwrap();
     let home = home_with(dir.path(), &[("anna", "member"), ("mallory", "member")]);
