@@ -5,12 +5,11 @@
 
 use crate::Outcome;
 use crate::append::Append;
-use crate::lists::{Lists, SLOTS, decode};
+use crate::lists::{HOMES, Lists, SLOTS, decode, segment};
 use crate::outcome::{is_certain, learn, patiently};
 use crate::saved::Saved;
 use crate::saying::{PROCESSES_MAX, VALUES_OF_A_PROCESS, nanoseconds, say};
 use crate::snapshots::SNAPSHOT;
-use crate::village::{HOMES, segment};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
