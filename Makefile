@@ -16,7 +16,7 @@ TRANSACTIONS ?= 90000
 BROKEN_TRANSACTIONS ?= 3000
 WEAK ?= 2
 # Who has to reject it: the bug.
-BROKEN_BESIDE ?= adya:UpdateTakenTwice appends:UpdateTakenTwice snapshots:InvalidationLost
+BROKEN_BESIDE ?= adya:UpdateTakenTwice appends:UpdateTakenTwice snapshots:NewerThanStanding
 OPERATIONS_MIN ?= 1000000
 READS ?= 20000
 BROKEN_READS ?= 100000

@@ -22,6 +22,8 @@ pub(crate) struct Writer {
     end: End,
     /// Keys, and what was appended to them.
     pub(crate) appends: Vec<(u64, i64)>,
+    /// It has read or appended at both homes. It is answered when both have voted, before they show it.
+    pub(crate) is_over_both: bool,
     /// The weak session that it is of, if its visits see what it wrote: a log's do not at once.
     pub(crate) session: Option<u64>,
 }
@@ -69,6 +71,7 @@ impl Appends {
             answered_ns: None,
             end: End::Unknown,
             appends,
+            is_over_both: event.is_over_both(),
             session: event.session(),
         });
         number
@@ -127,13 +130,6 @@ impl Writer {
         } else if event.is_refused() {
             self.end = End::Refused;
         }
-    }
-
-    /// Keys alternate between the homes.
-    pub(crate) fn is_over_both(&self) -> bool {
-        let mut homes = self.appends.iter().map(|(key, _)| key % 2);
-        let first = homes.next();
-        homes.any(|home| Some(home) != first)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Which objects are in use: a list that is long enough is followed by another one.
 
+/// The homes, by their names.
+pub(crate) const HOMES: [&str; 2] = ["alps", "dale"];
 /// Keys that are used at a time, every other one of the same home.
 pub(crate) const SLOTS: usize = 24;
 /// Lists end at about this length.
@@ -32,6 +34,11 @@ impl Lists {
             self.generations[slot] += 1;
         }
     }
+}
+
+/// The segment of a slot's keys.
+pub(crate) fn segment(slot: usize) -> String {
+    format!("thorp://{}/keys-{slot}", HOMES[slot % HOMES.len()])
 }
 
 /// A list, as it is stored.

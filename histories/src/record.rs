@@ -239,7 +239,7 @@ impl Committed {
 
 impl Event {
     /// Keys alternate between the homes.
-    fn is_over_both(&self) -> bool {
+    pub(crate) fn is_over_both(&self) -> bool {
         let homes = self.steps().filter_map(|step| Some(step[1].as_u64()? % 2));
         let (mut even, mut odd) = (false, false);
         homes.for_each(|home| *(if home == 0 { &mut even } else { &mut odd }) = true);

@@ -1,7 +1,8 @@
 //! Who the members are.
 
+use crate::lists::HOMES;
 use crate::place::Place;
-use crate::village::{HOMES, SITE};
+use crate::village::SITE;
 use std::time::Duration;
 
 /// Members, by their number.

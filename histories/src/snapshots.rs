@@ -4,7 +4,7 @@
 //! |---|---|
 //! | dirty read | holds what is not in the list in the end, or leaves something out |
 //! | fractured read | shows an append of a transaction, and misses another append of it |
-//! | later without earlier | misses what was answered before something began that it shows |
+//! | later without earlier | misses what one home had answered before something began that it shows |
 //! | backward read | misses what an earlier snapshot of its session has shown |
 //! | missed own write | misses what its session was answered before it was opened |
 //! | newer than its view | shows what began after its first list was read |
@@ -109,7 +109,7 @@ impl Judged {
             }
             let missed = missed.iter().filter_map(|value| appends.writer(*value));
             // The parts of a transaction over several homes come after its answer.
-            let missed = missed.filter(|writer| !writer.is_over_both());
+            let missed = missed.filter(|writer| !writer.is_over_both);
             let answered = missed.filter_map(|writer| writer.answered_ns);
             earliest = answered.fold(earliest, u64::min);
         }
@@ -190,7 +190,7 @@ impl Judged {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::appends::tests::{append, last};
+    use crate::appends::tests::{append, event, last};
     use crate::record::Event;
     use serde_json::json;
 
@@ -243,6 +243,22 @@ mod tests {
     fn what_came_later_is_not_shown_without_what_came_before() {
         let later = snapshot(9, (70, 71), &[(0, &[1, 4]), (4, &[])]);
         assert_eq!(found(&[later]), ["later without earlier"]);
+    }
+
+    /// It is answered by the votes of both, before its home shows it.
+    #[test]
+    fn what_was_over_both_homes_may_come_after_its_answer() {
+        let steps = |list: Value| json!([["r", 1, list], ["append", 0, 1]]);
+        let events = [
+            event(10, "invoke", 1, steps(Value::Null)),
+            event(20, "ok", 1, steps(json!([]))),
+        ];
+        let later = append((30, 40), 2, "ok", &[(2, 2)]);
+        let lists = last(&[(0, &[1]), (2, &[2])]);
+        let events = events.into_iter().chain(later).chain([lists]);
+        let appends = Appends::of(&events.collect::<Vec<_>>());
+        let missing = snapshot(9, (70, 71), &[(0, &[]), (2, &[2])]);
+        assert!(judge(&appends, vec![missing]).anomalies.is_empty());
     }
 
     #[test]

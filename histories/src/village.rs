@@ -7,7 +7,7 @@
 //! ```
 
 use crate::link::Link;
-use crate::lists::SLOTS;
+use crate::lists::{HOMES, SLOTS, segment};
 use crate::place::{ALIVE_MISSED_MAX, ALIVE_MS, Place};
 use crate::process::{Running, start};
 use crate::roster::{CARRIER, PLACES, READS_ONLY, RENEWED, Role, SHORT_LIFE, member, neighbour};
@@ -27,7 +27,6 @@ use thorp_net::{CertificateAuthority, Grant, Identity, NodeRole};
 
 /// Nothing here takes longer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
-pub(crate) const HOMES: [&str; 2] = ["alps", "dale"];
 pub(crate) const SITE: &str = "valley";
 /// What says nothing for so long is given up.
 pub(crate) const SILENCE: Duration = Duration::from_millis(ALIVE_MS * ALIVE_MISSED_MAX as u64);
@@ -513,11 +512,6 @@ impl Worker {
             thread::sleep(Duration::from_millis(10));
         }
     }
-}
-
-/// The segment of a slot's keys.
-pub(crate) fn segment(slot: usize) -> String {
-    format!("thorp://{}/keys-{slot}", HOMES[slot % HOMES.len()])
 }
 
 /// Lists take each other's place: enough of them for all that is appended.

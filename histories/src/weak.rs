@@ -5,16 +5,15 @@
 
 use crate::Outcome;
 use crate::append::Append;
-use crate::lists::{Lists, SLOTS, decode};
-use crate::outcome::{is_certain, learn};
+use crate::lists::{HOMES, Lists, SLOTS, decode, segment};
+use crate::outcome::{is_certain, learn, patiently};
 use crate::saved::Saved;
 use crate::saying::{PROCESSES_MAX, VALUES_OF_A_PROCESS, nanoseconds, say};
 use crate::snapshots::SNAPSHOT;
-use crate::village::{HOMES, segment};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use thorp_client::{Consistency, Member, Procedure, Reference, Result, Segment, Visit};
 use thorp_model::Xoshiro256;
 
@@ -40,13 +39,7 @@ pub(crate) struct WeakSession<'a> {
 impl<'a> Ground<'a> {
     /// Opens all segments; again while a home is away.
     pub(crate) fn open(member: &'a Member, keys: &'a [Reference]) -> Outcome<Self> {
-        let end = Instant::now() + OPENING_TIME_MAX;
-        let open = |slot: usize| loop {
-            match member.open(&segment(slot)) {
-                Err(error) if is_certain(&error) && Instant::now() < end => thread::sleep(AGAIN),
-                opened => return opened,
-            }
-        };
+        let open = |slot: usize| patiently(|| member.open(&segment(slot)));
         Ok(Ground {
             member,
             keys,
@@ -201,5 +194,3 @@ const KEYS_OF_A_SNAPSHOT: usize = 6;
 const THINK_MS_MAX: u64 = 100;
 /// What bounded visits may miss.
 const MODS: u32 = 5;
-const OPENING_TIME_MAX: Duration = Duration::from_secs(60);
-const AGAIN: Duration = Duration::from_millis(50);

@@ -2,7 +2,7 @@
 //! they began and how it ended.
 
 use crate::lists::{Lists, SLOTS, decode};
-use crate::outcome::{is_certain, learn};
+use crate::outcome::{is_certain, learn, patiently};
 use crate::place::Ways;
 use crate::saying::{CARRIES, PROCESSES_MAX, TURNED, VALUES_OF_A_PROCESS, nanoseconds, say};
 use crate::weak::{self, Ground};
@@ -65,7 +65,8 @@ pub(crate) fn run(options: &Options) -> Outcome<()> {
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line)?;
     let names: Vec<String> = serde_json::from_str(&line)?;
-    let keys = names.iter().map(|name| member.parse(name));
+    let keys = names.iter();
+    let keys = keys.map(|name| patiently(|| member.parse(name)));
     let keys: Vec<Reference> = keys.collect::<Result<_>>()?;
     let ground = match options.weak {
         0 => None,
