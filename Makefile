@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 600
 ROUNDS ?= 50
 SHARD ?= 1/1
-BENCHES ?= cached_read cached_pages_memory directory_memory village
+BENCHES ?= cached_read cached_pages_memory directory_memory village log_write
 BROKEN ?= VoteNotLocked InvalidationLost VersionsIgnored EvidenceRewritten ReadsNotReported \
 	DroppedNotInvalidated SentBeforeEntered OwnCopyOnly LabelIgnored WatermarkNotAwaited WatermarkPassesVote
 MODEL ?=
@@ -32,7 +32,7 @@ FAILOVER ?=
 BUILT = $(or $(CARGO_TARGET_DIR),target)
 SKIPPED = $(abspath $(BUILT))/skipped.txt
 
-.PHONY: help build demo demo-rights demo-consistency test lint floors tla tla-deep unit models-beside kill trace histories identities bounds rights-elsewhere sim logs hostile same back campaign bugs fuzz tls bench large failover lab scale ocean planning clean
+.PHONY: help build demo demo-rights demo-consistency test lint floors tla tla-deep unit models-beside kill trace histories identities bounds rights-elsewhere sim logs mixed anomalies hostile same back campaign bugs fuzz tls bench large failover lab scale ocean planning clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12

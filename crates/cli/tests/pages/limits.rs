@@ -221,6 +221,10 @@ fn of_a_name() -> Rows {
             count(model::LEASES_PER_CHILD_MAX),
         ),
         (
+            "process starts of it that hold such leases there",
+            count(model::LEASE_STARTS_OF_NAME_MAX),
+        ),
+        (
             "logs and segments of which a home knows how far they are",
             count(model::LOGS_OF_NAME_MAX),
         ),
