@@ -108,11 +108,11 @@ fn a_name_that_waits_often_does_not_go_before_others_each_time() {
         if begun.elapsed() > Duration::from_secs(90) {
             break None;
         }
-        if let thorp_model::Down::CallResult(answer) = mallory.intruder.hear() {
-            if let Ok(CallResponse::Locked { fence, .. }) = answer.result {
-                turns += 1;
-                send(&mallory, 950_000 + turns, CallRequest::Unlock { fence });
-            }
+        if let thorp_model::Down::CallResult(answer) = mallory.intruder.hear()
+            && let Ok(CallResponse::Locked { fence, .. }) = answer.result
+        {
+            turns += 1;
+            send(&mallory, 950_000 + turns, CallRequest::Unlock { fence });
         }
     };
     println!("anna gets {result:?} after {turns} locks of mallory");
