@@ -127,6 +127,42 @@ fn get_reads_as_it_is_told() {
 }
 
 #[test]
+fn put_replaces_as_it_is_told() {
+    let village = DevVillage::start();
+    let user = &village.user;
+    let log = user.path("log").display().to_string();
+    let put = |text: &str, more: &[&str]| {
+        let put = ["put", "thorp://dev/news", "--root", "headline", "--text"];
+        user.run(&[&put[..], &[text], more].concat())
+    };
+    assert_eq!(put("hello", &[]).code, 0);
+    for value in [
+        "close-to-open",
+        "bounded,time=1s,hard",
+        "master-slave",
+        "locking",
+        "strict",
+    ] {
+        let said = put(value, &["--consistency", value]);
+        assert_eq!(said.code, 0, "{value}: {}", said.err);
+        let get = user.run(&["get", "thorp://dev/news", "--root", "headline"]);
+        assert_eq!(get.out, value);
+    }
+    let eventual = ["--consistency", "eventual", "--log", &log, "--json"];
+    let said = put("by a log", &eventual);
+    assert_eq!((said.code, &*said.err), (0, ""));
+    let document: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(Schema::named("put").check(&document), Ok(()));
+    let counts = ["bytes", "tentative", "rejected"].map(|of| document[of].as_u64());
+    assert_eq!(counts, [Some(8), Some(0), Some(0)]);
+    let get = user.run(&["get", "thorp://dev/news", "--root", "headline"]);
+    assert_eq!(get.out, "by a log");
+    let without = put("nowhere", &["--consistency", "eventual"]);
+    assert_eq!(without.code, 2);
+    assert!(without.err.contains("--log"), "{}", without.err);
+}
+
+#[test]
 fn inspect_reads_as_it_is_told() {
     let village = DevVillage::start();
     let user = &village.user;

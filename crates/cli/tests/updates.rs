@@ -17,7 +17,7 @@ use std::thread;
 use std::time::Duration;
 use tempfile::TempDir;
 use thorp_client::{JoinConfig, Member, Procedure, Reference, Visit};
-use thorp_testing::{HomeProcess, eventually};
+use thorp_testing::{HomeProcess, eventually, finish};
 
 const NOTES: &str = "thorp://alps/notes";
 
@@ -167,6 +167,22 @@ fn what_cannot_be_done_still_is_rejected_again_under_its_new_name() {
     assert_eq!(dropped["dropped"].as_array().unwrap().len(), 1);
     let said = thorp().run(&["updates", "retry", &log]);
     assert_eq!(said.out, "nothing: no update was rejected\n");
+}
+
+/// The name of its object alone would look like success.
+#[test]
+fn a_put_by_a_log_fails_if_the_home_refuses_it() {
+    let village = Village::start();
+    let object = village.put("hello");
+    village.home.out(&["rm", &object]);
+    let log = village.log();
+    let put = ["put", &object, "--text", "late"];
+    let by_log = ["--consistency", "eventual", "--log", &log];
+    let command = village.home.command(&[&put[..], &by_log].concat());
+    let said = finish(command);
+    assert_eq!((said.code, &*said.out), (1, ""), "{}", said.err);
+    assert!(said.err.contains("thorp updates rejected"), "{}", said.err);
+    assert_eq!(village.rejected().len(), 1);
 }
 
 #[test]

@@ -86,6 +86,31 @@ fn nobody_else_writes_until_the_visit_is_closed() {
     });
 }
 
+/// It waits for the lock as long as a commit may take, and no attempt waits once more.
+#[test]
+fn a_transaction_gives_up_at_a_lock_after_one_commit_timeout() {
+    let Scene {
+        home: _home,
+        anna,
+        ben,
+        object,
+    } = scene(HomeNode::new());
+    let _visit = locked(&anna, "locking");
+    let session = Session::new().commit_timeout(Duration::from_secs(2));
+    let mut runs = 0;
+    let refused = ben.transact_with(session, |tx| {
+        runs += 1;
+        tx.write(&object, "ben")
+    });
+    let refused = refused.unwrap_err();
+    assert!(
+        matches!(refused.kind(), ErrorKind::Busy { .. }),
+        "{refused}"
+    );
+    assert!(refused.to_string().contains("holds a lock"), "{refused}");
+    assert_eq!(runs, 1);
+}
+
 /// Each adds one to a number that it has read, and writes it blindly.
 #[test]
 fn no_update_is_lost_among_those_that_lock() {

@@ -377,6 +377,8 @@ bugs! {
     LockOutlivesRight,
     /// Trap C42: a home waits for the lease of a holder that may not write any more.
     LeaseOutlivesRight,
+    /// Trap C42: a home does not ask a holder that has lost the right, has it back, and believes in its lease.
+    RestoredNotAsked,
     /// Rule C1: a member gives a lease back that was recalled, before its home has what it answered under the lease.
     GivesBackTooEarly,
     /// Rule C1: a site gives a lease back that was recalled, although a member below it holds one.

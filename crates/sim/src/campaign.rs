@@ -87,6 +87,7 @@ const OF_LOGS: &[Bug] = &[
     Bug::LockBesideWriter,
     Bug::LockOutlivesRight,
     Bug::LeaseOutlivesRight,
+    Bug::RestoredNotAsked,
     Bug::GivesBackTooEarly,
     Bug::GivesBackForOthers,
     Bug::AnswersRecalled,

@@ -493,6 +493,7 @@ const STORIES_ONLY: &[Bug] = &[
     Bug::LockBesideWriter,
     Bug::LockOutlivesRight,
     Bug::LeaseOutlivesRight,
+    Bug::RestoredNotAsked,
     Bug::GivesBackTooEarly,
     Bug::GivesBackForOthers,
     Bug::AnswersRecalled,

@@ -287,6 +287,7 @@ const CAUGHT: &[(Bug, &str)] = &[
         Bug::LeaseOutlivesRight,
         "nobody-waits-for-the-lease-of-a-revoked-name",
     ),
+    (Bug::RestoredNotAsked, "a-right-that-comes-back"),
     (Bug::GivesBackTooEarly, "a-lock-recalls-leases"),
     (Bug::GivesBackForOthers, "a-lock-recalls-leases"),
     (Bug::AnswersRecalled, "a-lock-recalls-leases"),

@@ -6,11 +6,15 @@ use crate::connect::Via;
 use crate::failure::{Code, Failure};
 use crate::names;
 use crate::stream::Input;
+use crate::text;
 use clap::Args;
 use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use thorp_client::{Consistency, Failures, LogStatus, Member, SessionKind, Visit};
+
+/// How long a log that the command has written may take to be sent.
+const SENDING: Duration = Duration::from_secs(2);
 
 /// What `thorp put` is told.
 #[derive(Args, Debug)]
@@ -77,6 +81,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     };
     let name = put.map_err(|failure| input.failure().unwrap_or(failure))?;
     let log = left_in_log(&member);
+    if let (Some(log), Some(dir)) = (&log, &options.log) {
+        check_log(log, rejected, dir)?;
+    }
     match options.json {
         true => {
             let mut object = serde_json::json!({"object": name, "bytes": bytes});
@@ -84,13 +91,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
                 object["tentative"] = log.tentative.into();
                 object["rejected"] = log.rejected.into();
             }
-            say_json(&object)?;
+            say_json(&object)
         }
-        false => say(&name)?,
-    }
-    match (log, &options.log) {
-        (Some(log), Some(dir)) => tell_of_log(&log, rejected, dir),
-        _ => Ok(()),
+        false => say(&name),
     }
 }
 
@@ -106,21 +109,23 @@ fn left_in_log(member: &Member) -> Option<LogStatus> {
     }
 }
 
-/// An update that only its log has looks like any other one to whoever reads nothing but the name of its object.
-fn tell_of_log(log: &LogStatus, before: usize, dir: &Path) -> Result<(), Failure> {
+/// Says what a home has refused, or has not executed yet: to whoever reads only the name of the object, it looks like any other
+/// update.
+fn check_log(log: &LogStatus, rejected_before: usize, dir: &Path) -> Result<(), Failure> {
     let dir = dir.display();
-    if log.rejected > before {
-        let what =
-            format!("a home has refused what is in {dir}: the update stays there as rejected");
-        let todo = format!("`thorp updates rejected {dir}` says why");
-        return Err(Failure::new(what, todo));
+    if log.rejected > rejected_before {
+        let what = format!("a home has refused an update in {dir}, which keeps it as rejected");
+        return Err(Failure::new(
+            what,
+            format!("`thorp updates rejected {dir}` says why"),
+        ));
     }
     if log.tentative > 0 {
         let count = log.tentative;
-        eprintln!(
-            "thorp: {count} updates are in {dir}, and their homes have not executed them yet\n  \
-             -> `thorp put` with the same --log sends them; `thorp updates ls {dir}` lists them"
-        );
+        let _ = text::note(&format!(
+            "{count} updates are in {dir}, and their homes have not executed them yet: `thorp put` \
+             with the same --log sends them"
+        ));
     }
     Ok(())
 }
@@ -196,9 +201,6 @@ fn put(
     })?;
     Ok(name)
 }
-
-/// How long a log that a command has written may take to be sent.
-const SENDING: Duration = Duration::from_secs(2);
 
 const HELP: &str = "\
 Stores a file (or standard input) as an object and prints its reference. The segment is made if

@@ -4,41 +4,17 @@ use crate::common::metrics;
 use crate::common::one_site::OneSite;
 use crate::processes::resident_bytes;
 use crate::scene::{
-    Writer, add_one, arrive, counter, creation, home_with, intrude, join, open, rate,
+    Writer, add_one, arrive, ask, counter, creation, home_with, intrude, join, open, rate,
 };
 use std::path::Path;
 use std::time::{Duration, Instant};
 use thorp_client::{JoinConfig, Member, Procedure, Session, Visit};
 use thorp_model::{
-    CallError, CallId, CallRequest, CallResponse, DELEGATION_VERSION, DelegationNo, DelegationText,
-    Down, HomeId, LogHead, LogId, MemberId, Message, Millis, PageId, PageWrites, Position,
-    Privilege, SegmentId, Slot, Up, message,
+    CallId, CallRequest, CallResponse, DELEGATION_VERSION, DelegationNo, DelegationText, Down,
+    HomeId, LogHead, LogId, MemberId, Message, Millis, PageId, PageWrites, Position, Privilege,
+    SegmentId, Slot, Up, message,
 };
 use thorp_testing::{Attacker, AttackerEdge, HomeProcess, PATIENCE, signal};
-
-/// Calls by an edge of one's own, and waits for the result.
-pub(crate) fn ask(
-    edge: &mut AttackerEdge,
-    (member, home): (MemberId, HomeId),
-    number: u64,
-    request: CallRequest,
-) -> Result<CallResponse, CallError> {
-    let call = CallId { member, number };
-    edge.send(&Message::Up(Up::Call(message::Call {
-        call,
-        home,
-        request,
-    })));
-    loop {
-        match edge.receive() {
-            Some(Message::Down(Down::CallResult(answer))) if answer.call == call => {
-                return answer.result;
-            }
-            Some(_) => {}
-            None => panic!("turned away"),
-        }
-    }
-}
 
 pub(crate) fn to_write(segments: &[SegmentId]) -> CallRequest {
     CallRequest::Lease {

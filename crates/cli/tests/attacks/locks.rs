@@ -1,7 +1,7 @@
 //! Locks, against others that want them (rule C5).
 
-use crate::leases::{ask, open_many, to_write};
-use crate::scene::{Writer, add_one, arrive, counter, home_with, intrude, join, open, rate};
+use crate::leases::{open_many, to_write};
+use crate::scene::{Writer, add_one, arrive, ask, counter, home_with, intrude, join, open, rate};
 use std::time::{Duration, Instant};
 use thorp_model::{
     CallId, CallRequest, CallResponse, LockMode, MemberId, Message, Privilege, SegmentId, Up,

@@ -334,8 +334,23 @@ pub(crate) fn register(
         MemberId::new(attacker.greeting().node.name(), random),
         begin.home,
     );
-    let call = CallId { member, number: 1 };
-    let request = CallRequest::Register(None);
+    match ask(&mut edge, (member, home), 1, CallRequest::Register(None)) {
+        Ok(CallResponse::Registered(registration)) => {
+            let sequence = 0;
+            (edge, CommitId { member, sequence }, registration)
+        }
+        refused => panic!("{refused:?}"),
+    }
+}
+
+/// Calls by an edge of one's own, and waits for the result.
+pub(crate) fn ask(
+    edge: &mut AttackerEdge,
+    (member, home): (MemberId, HomeId),
+    number: u64,
+    request: CallRequest,
+) -> Result<CallResponse, CallError> {
+    let call = CallId { member, number };
     edge.send(&Message::Up(Up::Call(message::Call {
         call,
         home,
@@ -343,14 +358,9 @@ pub(crate) fn register(
     })));
     loop {
         match edge.receive() {
-            Some(Message::Down(Down::CallResult(message::CallResult {
-                result: Ok(CallResponse::Registered(registration)),
-                ..
-            }))) => {
-                let sequence = 0;
-                return (edge, CommitId { member, sequence }, registration);
+            Some(Message::Down(Down::CallResult(answer))) if answer.call == call => {
+                return answer.result;
             }
-            Some(Message::Down(Down::CallResult(refused))) => panic!("{refused:?}"),
             Some(_) => {}
             None => panic!("turned away"),
         }

@@ -160,14 +160,9 @@ impl Leases {
         }
     }
 
-    /// All leases of a name in a segment are void (rule R5).
-    pub(crate) fn end_of_name(&mut self, name: NameId, segment: SegmentId) {
-        let children = self.of_segment.get(&segment).into_iter();
-        let starts = children.flat_map(|children| children.range(starts_of(name)));
-        let starts: Vec<MemberId> = starts.copied().collect();
-        for child in starts {
-            self.remove(child, segment);
-        }
+    /// A lease that was void stands again: its holder has the right back, and may have believed in it all the time.
+    pub(crate) fn restore(&mut self, child: MemberId, segment: SegmentId, until: Millis) {
+        self.put(child, &[segment], until);
     }
 
     /// A planted bug: they end with the edge of their holder.
@@ -207,6 +202,11 @@ impl Leases {
         for (child, segment) in ended {
             self.remove(child, segment);
         }
+    }
+
+    /// Whether there is anything of a child.
+    pub(crate) fn has_any(&self, child: MemberId) -> bool {
+        self.of.contains_key(&child)
     }
 
     /// How many there are.

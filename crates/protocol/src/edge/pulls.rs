@@ -60,14 +60,29 @@ impl<O> Default for Pulls<O> {
     }
 }
 
+/// What a pull asks about.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) segments: Vec<SegmentId>,
+    /// Names below that have lost the right to write (rule R5).
+    pub(crate) void: Vec<(SegmentId, NameId)>,
+}
+
+impl Wanted {
+    /// Whether nobody waits for a member: it has lost the right wherever it holds a lease.
+    fn leaves_out(&self, member: MemberId, leases: &Leases, now: Millis) -> bool {
+        let segments = self.segments.iter();
+        let mut held = segments.filter(|of| leases.until(member, &[**of], now).is_some());
+        held.all(|of| self.void.contains(&(*of, member.name())))
+    }
+}
+
 /// A question that goes to a child.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Question {
     pub(crate) child: MemberId,
     pub(crate) number: u64,
-    pub(crate) segments: Vec<SegmentId>,
-    /// Names that are not to be asked there (rule R5).
-    pub(crate) void: Vec<(SegmentId, NameId)>,
+    pub(crate) wanted: Wanted,
 }
 
 impl<O> Pull<O> {
@@ -86,8 +101,10 @@ impl<O> Pull<O> {
         Question {
             child,
             number: question,
-            segments: self.segments.clone(),
-            void: self.void.clone(),
+            wanted: Wanted {
+                segments: self.segments.clone(),
+                void: self.void.clone(),
+            },
         }
     }
 
@@ -117,9 +134,9 @@ impl<O> Pulls<O> {
         &mut self,
         now: Millis,
         origin: O,
-        (segments, void): (Vec<SegmentId>, Vec<(SegmentId, NameId)>),
+        wanted: Wanted,
         (due, quiet_until): (Option<Millis>, Millis),
-        leases: &Leases,
+        (leases, is_member): (&Leases, impl Fn(MemberId) -> bool),
     ) -> Vec<Question> {
         self.last += 1;
         if self.open.len() >= PULLS_MAX
@@ -127,6 +144,9 @@ impl<O> Pulls<O> {
         {
             oldest.leave(&mut self.debts, now, leases);
         }
+        let mut holders = leases.holders(&wanted.segments, now);
+        holders.retain(|child| !is_member(*child) || !wanted.leaves_out(*child, leases, now));
+        let Wanted { segments, void } = wanted;
         let mut begun = Pull {
             origin,
             begun: now,
@@ -136,7 +156,6 @@ impl<O> Pulls<O> {
             asked: BTreeMap::new(),
             segments,
         };
-        let mut holders = leases.holders(&begun.segments, now);
         if planted::is(Bug::PullJoined) {
             let is_asked = |child: &MemberId| {
                 self.open
@@ -198,8 +217,10 @@ impl<O> Pulls<O> {
         questions.extend(owed.into_iter().map(|(number, segments)| Question {
             child,
             number,
-            segments,
-            void: Vec::new(),
+            wanted: Wanted {
+                segments,
+                void: Vec::new(),
+            },
         }));
         questions
     }
@@ -359,6 +380,18 @@ mod tests {
     const CHILD: MemberId = MemberId(7);
     const OTHER: MemberId = MemberId(8);
 
+    fn wanted() -> Wanted {
+        Wanted {
+            segments: vec![ONE],
+            void: vec![],
+        }
+    }
+
+    /// All are members.
+    fn all(_: MemberId) -> bool {
+        true
+    }
+
     fn head(number: u64) -> LogHead {
         LogHead {
             log: LogId(CHILD),
@@ -392,13 +425,7 @@ mod tests {
     #[test]
     fn a_pull_waits_for_what_holders_of_leases_have_named() {
         let (mut pulls, leases) = (Pulls::default(), leased());
-        let asked = pulls.begin(
-            Millis(0),
-            1,
-            (vec![ONE], vec![]),
-            (None, Millis(0)),
-            &leases,
-        );
+        let asked = pulls.begin(Millis(0), 1, wanted(), (None, Millis(0)), (&leases, all));
         assert_eq!(asked.len(), 1);
         assert_eq!(done(&mut pulls, 1, &leases, 0), 0);
         let again = pulls.came(CHILD);
@@ -419,13 +446,7 @@ mod tests {
     #[test]
     fn a_member_names_only_its_own_logs_in_the_segments_that_were_asked_for() {
         let (mut pulls, leases) = (Pulls::default(), leased());
-        let asked = pulls.begin(
-            Millis(0),
-            1,
-            (vec![ONE], vec![]),
-            (None, Millis(0)),
-            &leases,
-        );
+        let asked = pulls.begin(Millis(0), 1, wanted(), (None, Millis(0)), (&leases, all));
         let others = LogHead {
             log: LogId(MemberId::new(NameId(9), 1)),
             ..head(u64::MAX)
@@ -448,13 +469,7 @@ mod tests {
     fn the_oldest_pull_makes_room() {
         let (mut pulls, leases) = (Pulls::default(), leased());
         for pull in 0..PULLS_MAX as u64 + 5 {
-            pulls.begin(
-                Millis(0),
-                pull,
-                (vec![ONE], vec![]),
-                (None, Millis(0)),
-                &leases,
-            );
+            pulls.begin(Millis(0), pull, wanted(), (None, Millis(0)), (&leases, all));
         }
         assert_eq!(pulls.count(|_| true), PULLS_MAX);
         assert_eq!(pulls.count(|origin| *origin < 5), 0);
@@ -463,24 +478,12 @@ mod tests {
     #[test]
     fn a_pull_waits_for_nobody_whose_lease_has_ended() {
         let (mut pulls, leases) = (Pulls::default(), leased());
-        pulls.begin(
-            Millis(0),
-            1,
-            (vec![ONE], vec![]),
-            (None, Millis(0)),
-            &leases,
-        );
+        pulls.begin(Millis(0), 1, wanted(), (None, Millis(0)), (&leases, all));
         assert_eq!(pulls.deadline(&leases), Some(Millis(100)));
         assert_eq!(done(&mut pulls, 99, &leases, 0), 0);
         assert_eq!(done(&mut pulls, 100, &leases, 0), 1);
         // Nobody holds one from now on.
-        let none = pulls.begin(
-            Millis(100),
-            2,
-            (vec![ONE], vec![]),
-            (None, Millis(0)),
-            &leases,
-        );
+        let none = pulls.begin(Millis(100), 2, wanted(), (None, Millis(0)), (&leases, all));
         assert_eq!((none.len(), done(&mut pulls, 100, &leases, 0)), (0, 1));
     }
 
@@ -491,18 +494,12 @@ mod tests {
         pulls.begin(
             Millis(0),
             1,
-            (vec![ONE], vec![]),
+            wanted(),
             (Some(Millis(9)), Millis(0)),
-            &leases,
+            (&leases, all),
         );
         assert_eq!(pulls.take_due(Millis(9), &leases).len(), 1);
-        pulls.begin(
-            Millis(10),
-            2,
-            (vec![ONE], vec![]),
-            (None, Millis(0)),
-            &leases,
-        );
+        pulls.begin(Millis(10), 2, wanted(), (None, Millis(0)), (&leases, all));
         pulls.retain(Millis(11), &leases, |_| false);
         assert_eq!(pulls.owes_since(CHILD, &[ONE]), Some(Millis(0)));
         assert_eq!(
@@ -523,14 +520,69 @@ mod tests {
         pulls.begin(
             Millis(0),
             1,
-            (vec![ONE], vec![]),
+            wanted(),
             (Some(Millis(50)), Millis(60)),
-            &leases,
+            (&leases, all),
         );
         assert_eq!(done(&mut pulls, 10, &leases, 0), 0);
         leases.grant(CHILD, &[ONE], Millis(100));
         assert_eq!(pulls.granted(CHILD, &[ONE]).len(), 1);
         assert_eq!(done(&mut pulls, 60, &leases, 0), 0);
         assert_eq!(pulls.take_due(Millis(60), &leases).len(), 1);
+    }
+
+    /// A member that was revoked is not awaited, a site of its name is: others may be below that.
+    #[test]
+    fn a_pull_leaves_out_members_that_may_not_write() {
+        let leases = leased();
+        let void = Wanted {
+            void: vec![(ONE, CHILD.name())],
+            ..wanted()
+        };
+        let mut pulls = Pulls::default();
+        let when = (None, Millis(0));
+        let asked = pulls.begin(Millis(0), 1, void.clone(), when, (&leases, all));
+        assert_eq!(asked, []);
+        let asked = pulls.begin(Millis(0), 2, void, when, (&leases, |_| false));
+        assert_eq!(asked.len(), 1);
+        let asked = pulls.begin(Millis(0), 3, wanted(), when, (&leases, all));
+        assert_eq!(asked.len(), 1);
+    }
+
+    /// An attack: starts of one name that name many logs each.
+    #[test]
+    fn starts_of_one_name_together_name_as_many_logs_as_one_may() {
+        let start = |random| MemberId::new(NameId(7), random);
+        let mut leases = Leases::default();
+        for random in 1..=2 {
+            assert!(leases.grant(start(random), &[ONE], Millis(100)));
+        }
+        let mut pulls = Pulls::default();
+        let when = (None, Millis(0));
+        let asked = pulls.begin(Millis(0), 1, wanted(), when, (&leases, all));
+        let logs = |of: MemberId, count: u64| {
+            let head = |random| LogHead {
+                log: LogId(MemberId::new(of.name(), random)),
+                segment: ONE,
+                number: 1,
+            };
+            (0..count).map(head).collect::<Vec<_>>()
+        };
+        let most = PULL_HEADS_OF_MEMBER_MAX as u64;
+        let (first, second) = (asked[0].clone(), asked[1].clone());
+        pulls.answered(
+            first.child,
+            true,
+            said(first.number, logs(first.child, most)),
+        );
+        pulls.answered(
+            second.child,
+            true,
+            said(second.number, logs(second.child, 1)),
+        );
+        let (named, _) = pulls.take_named(Millis(1), &leases);
+        assert!(named.is_empty(), "the second start owes its answer");
+        pulls.answered(second.child, true, said(second.number, vec![]));
+        assert_eq!(pulls.take_named(Millis(1), &leases).0.len(), 1);
     }
 }

@@ -14,13 +14,15 @@ struct Origin {
     is_void: bool,
 }
 
-/// What a child loses because a right was taken away.
+/// What a change of rights does to the lease of a child.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Loss {
-    /// Nobody below it may write there: its lease is over.
-    Lease,
+pub(super) enum Turn {
+    /// Nobody below it may write there: it is over.
+    Over,
     /// Some may, and the child is not to wait for the others.
-    Some,
+    Less,
+    /// Somebody may again, and believes in it until then.
+    Back(Millis),
 }
 
 /// For which members a home has granted each lease of its children. A site asks for many.
@@ -68,30 +70,16 @@ impl LeaseOrigins {
         }
     }
 
-    /// A right was taken away in a segment. Returns which children lose something there.
-    pub(super) fn revoke(
+    /// Others may write in a segment from now on. Returns what that does to the leases of children there.
+    pub(super) fn rights_changed(
         &mut self,
         segment: SegmentId,
         may: impl Fn(Principal) -> bool,
-    ) -> Vec<(MemberId, Loss)> {
+    ) -> Vec<(MemberId, Turn)> {
         let (first, last) = (MemberId(u128::MIN), MemberId(u128::MAX));
         let here = self.of.range_mut((segment, first)..=(segment, last));
-        let mut lost = Vec::new();
-        for ((_, child), origins) in here {
-            let mut is_changed = false;
-            for (who, origin) in origins.iter_mut() {
-                let is_over = !origin.is_void && !may(*who);
-                origin.is_void |= is_over;
-                is_changed |= is_over;
-            }
-            let is_left = origins.values().any(|origin| !origin.is_void);
-            match (is_changed, is_left) {
-                (true, true) => lost.push((*child, Loss::Some)),
-                (true, false) => lost.push((*child, Loss::Lease)),
-                (false, _) => {}
-            }
-        }
-        lost
+        let turns = here.filter_map(|((_, child), origins)| Some((*child, turn(origins, &may)?)));
+        turns.collect()
     }
 
     /// The names of which all leases in these segments are void.
@@ -130,6 +118,28 @@ impl LeaseOrigins {
     }
 }
 
+/// Judges the origins of one child in one segment anew. None: nothing changes.
+fn turn(
+    origins: &mut BTreeMap<Principal, Origin>,
+    may: impl Fn(Principal) -> bool,
+) -> Option<Turn> {
+    let (mut is_less, mut back) = (false, None);
+    for (who, origin) in origins.iter_mut() {
+        let was_void = core::mem::replace(&mut origin.is_void, !may(*who));
+        is_less |= origin.is_void && !was_void;
+        if was_void && !origin.is_void {
+            back = Some(origin.until.max(back.unwrap_or_default()));
+        }
+    }
+    let is_left = origins.values().any(|origin| !origin.is_void);
+    match (back, is_less, is_left) {
+        (Some(until), _, _) => Some(Turn::Back(until)),
+        (None, true, true) => Some(Turn::Less),
+        (None, true, false) => Some(Turn::Over),
+        (None, false, _) => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,11 +159,14 @@ mod tests {
         let mut origins = LeaseOrigins::default();
         assert!(origins.note(SITE, &[ONE], (who(1), Millis(100))));
         assert!(origins.note(SITE, &[ONE], (who(2), Millis(90))));
-        let first = origins.revoke(ONE, |of| of != who(1));
-        assert_eq!(first, [(SITE, Loss::Some)]);
+        let first = origins.rights_changed(ONE, |of| of != who(1));
+        assert_eq!(first, [(SITE, Turn::Less)]);
         assert_eq!(origins.void(&[ONE]), [(ONE, who(1).name)]);
-        assert_eq!(origins.revoke(ONE, |of| of != who(1)), []);
-        assert_eq!(origins.revoke(ONE, |_| false), [(SITE, Loss::Lease)]);
+        assert_eq!(origins.rights_changed(ONE, |of| of != who(1)), []);
+        assert_eq!(origins.rights_changed(ONE, |_| false), [(SITE, Turn::Over)]);
+        let back = origins.rights_changed(ONE, |of| of == who(2));
+        assert_eq!(back, [(SITE, Turn::Back(Millis(90)))]);
+        assert_eq!(origins.rights_changed(ONE, |_| false), [(SITE, Turn::Over)]);
         assert!(
             origins.note(SITE, &[ONE], (who(1), Millis(100))),
             "given back"

@@ -83,3 +83,51 @@ impl LockQueue {
             .count()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use thorp_model::{CallId, MemberId, Principal};
+
+    fn waiting(name: u64, number: u64) -> Waiting {
+        let name = NameId(name);
+        let member = MemberId::new(name, 1);
+        Waiting {
+            caller: Caller {
+                edge: EdgeId(name.0),
+                call: CallId { member, number },
+                who: Principal {
+                    name,
+                    is_operator: false,
+                },
+                site: None,
+                is_home: false,
+                ends_unknown: false,
+            },
+            carrier: None,
+            mode: LockMode::Write,
+            segments: vec![SegmentId(1)],
+            due: Millis(100),
+            round: 0,
+        }
+    }
+
+    /// An attack: a name waits a hundred times, and then somebody else comes.
+    #[test]
+    fn names_take_turns() {
+        let mut queue = LockQueue::new(None);
+        let names = |queue: &LockQueue| {
+            let waiting = queue.waiting.iter();
+            waiting.map(|of| of.caller.who.name.0).collect::<Vec<_>>()
+        };
+        (0..3).for_each(|number| queue.push(waiting(1, number)));
+        queue.push(waiting(2, 0));
+        assert_eq!(names(&queue), [1, 2, 1, 1]);
+        queue.waiting.remove(0);
+        queue.push(waiting(1, 3));
+        queue.push(waiting(3, 0));
+        queue.push(waiting(2, 1));
+        assert_eq!(names(&queue), [2, 3, 1, 2, 1, 1]);
+    }
+}

@@ -3,13 +3,13 @@
 use crate::edge::downstream::Children;
 use crate::edge::followers::Followers;
 use crate::edge::leases::Leases;
-use crate::edge::pulls::{Pull, Pulls, Question};
+use crate::edge::pulls::{Pull, Pulls, Question, Wanted};
 use crate::edge::recalls::Recalls;
 use crate::edge::slow_holders::SlowHolders;
 use crate::home::Outbox;
 use crate::home::calls::{Caller, check_right};
 use crate::home::lease_log::LeaseLog;
-use crate::home::lease_origins::{LeaseOrigins, Loss};
+use crate::home::lease_origins::{LeaseOrigins, Turn};
 use crate::home::lock_queue::LockQueue;
 use crate::home::log::Log;
 use crate::home::log::queue::OnDurable;
@@ -128,8 +128,8 @@ impl Writers {
         self.logged.quiet_until(segments) > now || !self.leases.holders(segments, now).is_empty()
     }
 
-    /// Others may write in a segment from now on. Nobody waits for those that have lost the right (rule R5). Returns the children that
-    /// are asked again, without them.
+    /// Others may write in a segment from now on. Nobody waits for those that have lost the right (rule R5). Who has it back may have
+    /// believed in its lease all the time. Returns the questions to children that are asked again.
     pub(super) fn rights_changed(
         &mut self,
         segment: SegmentId,
@@ -139,16 +139,27 @@ impl Writers {
         if planted::is(Bug::LeaseOutlivesRight) {
             return Vec::new();
         }
-        let mut asked = Vec::new();
-        for (child, loss) in self.origins.revoke(segment, may) {
-            outbox.note(Note::LeaseVoid);
-            match loss {
-                Loss::Lease => self.leases.end(child, &[segment]),
-                Loss::Some => asked.push(child),
+        let (mut less, mut back) = (Vec::new(), Vec::new());
+        for (child, turn) in self.origins.rights_changed(segment, may) {
+            match turn {
+                Turn::Over => self.leases.end(child, &[segment]),
+                Turn::Less => less.push(child),
+                Turn::Back(_) if planted::is(Bug::RestoredNotAsked) => {}
+                Turn::Back(until) => {
+                    self.leases.restore(child, segment, until);
+                    back.push(child);
+                }
+            }
+            if !matches!(turn, Turn::Back(_)) {
+                outbox.note(Note::LeaseVoid);
             }
         }
         let void = self.origins.void(&[segment]);
-        self.pulls.revoked(&asked, segment, &void)
+        let mut questions = self.pulls.revoked(&less, segment, &void);
+        for child in back {
+            questions.extend(self.pulls.granted(child, &[segment]));
+        }
+        questions
     }
 
     /// Wants leases to write in these segments back. Returns what each holder is to be asked for.
@@ -306,7 +317,7 @@ impl Writing<'_> {
         let due = now.plus(u64::from(patience_ms));
         let quiet = self.writers.logged.quiet_until(&segments);
         let void = self.writers.origins.void(&segments);
-        let wanted = (segments, void);
+        let wanted = Wanted { segments, void };
         let when = (Some(due), quiet);
         let Writers { pulls, leases, .. } = &mut *self.writers;
         let nobody = Leases::default();
@@ -314,7 +325,7 @@ impl Writing<'_> {
             true => &nobody,
             false => leases,
         };
-        let questions = pulls.begin(now, puller, wanted, when, leases);
+        let questions = pulls.begin(now, puller, wanted, when, (leases, |_| false));
         self.ask(questions, outbox);
     }
 
@@ -477,8 +488,8 @@ pub(super) fn ask(
         let get = message::Get {
             home: log.home(),
             pull: question.number,
-            segments: question.segments,
-            void: question.void,
+            segments: question.wanted.segments,
+            void: question.wanted.void,
         };
         log.after_all(OnDurable::Ask(edge, get));
     }

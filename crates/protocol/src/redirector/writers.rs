@@ -3,7 +3,7 @@
 use crate::edge::downstream::Children;
 use crate::edge::followers::Followers;
 use crate::edge::leases::Leases;
-use crate::edge::pulls::{Pulls, Question};
+use crate::edge::pulls::{Pulls, Question, Wanted};
 use crate::edge::read_leases::ReadLeases;
 use crate::edge::slow_holders::SlowHolders;
 use crate::edge::upstream::Upstream;
@@ -33,6 +33,8 @@ enum Asked {
 pub(super) struct Writers {
     followers: Followers,
     leases: Leases,
+    /// Those of its holders that are sites. What the home says of a name concerns the member of it alone.
+    sites: BTreeSet<MemberId>,
     /// The edges whose children were granted leases: the home has said that they may write.
     may_write: BTreeSet<(EdgeId, SegmentId)>,
     /// Each has the number that the parent has given it.
@@ -174,6 +176,8 @@ impl Writers {
     /// Forgets leases that have ended.
     pub(super) fn sweep(&mut self, now: Millis) {
         self.leases.sweep(now);
+        let leases = &self.leases;
+        self.sites.retain(|site| leases.has_any(*site));
         self.slow.sweep(now);
     }
 }
@@ -222,6 +226,9 @@ impl Writing<'_> {
                     return false;
                 }
                 outbox.note(Note::LeaseGranted);
+                if peer.kind != NodeKind::Member {
+                    self.writers.sites.insert(peer.node);
+                }
                 // The parent has granted it since it wanted it back.
                 self.writers.recalled.retain(|of| !segments.contains(of));
                 let mayed = segments.into_iter().map(|segment| (edge, segment));
@@ -309,13 +316,20 @@ impl Writing<'_> {
 
     /// The parent asks how far the logs below are.
     pub(super) fn pull(&mut self, now: Millis, get: message::Get, outbox: &mut Outbox) {
-        let Writers { pulls, leases, .. } = &mut *self.writers;
-        for (segment, name) in &get.void {
-            leases.end_of_name(*name, *segment);
-        }
+        let Writers {
+            pulls,
+            leases,
+            sites,
+            ..
+        } = &mut *self.writers;
         let when = (None, Millis(0));
-        let wanted = (get.segments, get.void);
-        let questions = pulls.begin(now, get.pull, wanted, when, leases);
+        let wanted = Wanted {
+            segments: get.segments,
+            void: get.void,
+        };
+        let is_member = |child: MemberId| !sites.contains(&child);
+        let whose = (&*leases, is_member);
+        let questions = pulls.begin(now, get.pull, wanted, when, whose);
         self.ask(questions, outbox);
         self.finish(now, outbox);
     }
@@ -439,8 +453,8 @@ impl Writing<'_> {
             let get = message::Get {
                 home: self.up.home,
                 pull: question.number,
-                segments: question.segments,
-                void: question.void,
+                segments: question.wanted.segments,
+                void: question.wanted.void,
             };
             outbox.down(edge, Down::Get(get));
         }
