@@ -103,7 +103,7 @@ fn mixed_sessions_hold() {
     let noticed = [
         "close-to-open: lost update",
         "eventual: write skew",
-        "stream: fractured read",
+        "stream: lost update",
     ];
     assert_eq!(
         campaign.counts.answers_missing(&noticed),
