@@ -385,6 +385,10 @@ bugs! {
     GivesBackForOthers,
     /// Rule C1: a member whose lease was recalled goes on answering under it.
     AnswersRecalled,
+    /// Rule C4: a member that gets no answer from its home goes on answering by its lease.
+    PaceNotKept,
+    /// Trap C21: a refused commit over several homes is answered only when each home that kept its vote back has answered.
+    RefusalWithheld,
     /// Trap C23: a member says that it shows a position while it stands where its old stream ended.
     SeenTooEarly,
     /// Trap C1: a pull does not ask whom another pull has asked already.

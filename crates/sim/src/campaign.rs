@@ -91,6 +91,8 @@ const OF_LOGS: &[Bug] = &[
     Bug::GivesBackTooEarly,
     Bug::GivesBackForOthers,
     Bug::AnswersRecalled,
+    Bug::PaceNotKept,
+    Bug::RefusalWithheld,
     Bug::PullJoined,
     Bug::UpdateInImage,
     Bug::LogIdKept,

@@ -497,6 +497,8 @@ const STORIES_ONLY: &[Bug] = &[
     Bug::GivesBackTooEarly,
     Bug::GivesBackForOthers,
     Bug::AnswersRecalled,
+    Bug::PaceNotKept,
+    Bug::RefusalWithheld,
     Bug::AgeFromAnswer,
     Bug::AnswerWaitsAlways,
     Bug::LockNotLooked,

@@ -291,6 +291,8 @@ const CAUGHT: &[(Bug, &str)] = &[
     (Bug::GivesBackTooEarly, "a-lock-recalls-leases"),
     (Bug::GivesBackForOthers, "a-lock-recalls-leases"),
     (Bug::AnswersRecalled, "a-lock-recalls-leases"),
+    (Bug::PaceNotKept, "a-member-that-keeps-no-pace"),
+    (Bug::RefusalWithheld, "a-refusal-beside-a-vote-kept-back"),
     (Bug::PullJoined, "trap-c01-joined-pull"),
     (Bug::UpdateInImage, "trap-c05-a-transaction-reads-no-update"),
     (Bug::LogIdKept, "trap-c06-a-log-from-a-backup"),

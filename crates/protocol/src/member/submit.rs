@@ -326,7 +326,9 @@ impl Submitter<'_> {
         let withheld = &mut self.commits.withheld;
         if is_refused {
             // It tells nothing that anybody has to see.
-            respond(withheld.released(home, id), outbox);
+            let response = withheld.released(home, id);
+            let told = response.filter(|_| !planted::is(Bug::RefusalWithheld));
+            respond(told, outbox);
         }
         let is_withheld = withheld.ended(home, id, registration);
         let is_told_first = planted::is(Bug::RefusedToldFirst);
@@ -429,7 +431,7 @@ impl Submitter<'_> {
             let is_refused = matches!(outcome, Outcome::Refused(_));
             let response = (request_id, Response::Outcome(id, outcome, home));
             // A refusal waits for no home that keeps its vote back.
-            let response = match is_refused {
+            let response = match is_refused && !planted::is(Bug::RefusalWithheld) {
                 true => Some(response),
                 false => self.commits.withheld.answer(id, response),
             };
