@@ -113,8 +113,12 @@ fn read_both_behind(cache: &Cache, first: PageId, second: PageId) -> Outcome {
     (first, second, evidence(&mut set, cache))
 }
 
-/// Pages P and Q as of 1; then a writer publishes, while this thread goes on.
-fn with_writer<T>(publications: Vec<Publish>, reader: impl FnOnce(&Cache) -> T) -> T {
+/// Pages P and Q as of 1; then a writer publishes, while a reader goes on. Each has a thread of its own: loom does not try all orders with
+/// its first one.
+fn with_writer<T: Send + 'static>(
+    publications: Vec<Publish>,
+    reader: impl FnOnce(&Cache) -> T + Send + 'static,
+) -> T {
     let cache = Arc::new(Cache::remembering(1 << 20, 7));
     cache.publish(&brings(1, &[P, Q]));
     let writer = thread::spawn({
@@ -125,7 +129,8 @@ fn with_writer<T>(publications: Vec<Publish>, reader: impl FnOnce(&Cache) -> T) 
                 .for_each(|publish| cache.publish(publish))
         }
     });
-    let outcome = reader(&cache);
+    let reader = thread::spawn(move || reader(&cache));
+    let outcome = reader.join().expect("the reader never fails");
     writer.join().expect("the writer never fails");
     outcome
 }
@@ -133,7 +138,7 @@ fn with_writer<T>(publications: Vec<Publish>, reader: impl FnOnce(&Cache) -> T) 
 /// A change of P at 2 against a read of it: what was read, and the evidence.
 fn trap_20(late_mark: bool) -> BTreeSet<(Option<u64>, Option<u64>)> {
     model(move || {
-        with_writer(vec![changes(2, &[P])], |cache| {
+        with_writer(vec![changes(2, &[P])], move |cache| {
             let mut set = ReadSet::new();
             set.late_mark = late_mark;
             let value = read(&mut set, cache, P);
@@ -160,7 +165,7 @@ fn two_pages_changed_together_are_seen_together() {
     // In the order in which the writer replaces them, and in the other one.
     for (first, second) in [(P, Q), (Q, P)] {
         let outcomes = model(move || {
-            with_writer(vec![changes(2, &[P, Q])], |cache| {
+            with_writer(vec![changes(2, &[P, Q])], move |cache| {
                 read_both(cache, first, second)
             })
         });
@@ -177,7 +182,7 @@ fn two_pages_changed_together_are_seen_together() {
 #[test]
 fn a_commit_after_a_commit_is_not_seen_before_it() {
     let outcomes = model(|| {
-        with_writer(vec![changes(2, &[P]), changes(3, &[Q])], |cache| {
+        with_writer(vec![changes(2, &[P]), changes(3, &[Q])], move |cache| {
             read_both(cache, P, Q)
         })
     });
@@ -201,7 +206,7 @@ fn who_only_reads_is_never_doomed_by_a_change() {
     // As above, and the old image is there before the new one: nobody finds neither.
     for (first, second) in [(P, Q), (Q, P)] {
         let outcomes = model(move || {
-            with_writer(vec![changes(2, &[P, Q])], |cache| {
+            with_writer(vec![changes(2, &[P, Q])], move |cache| {
                 read_both_behind(cache, first, second)
             })
         });
@@ -213,7 +218,7 @@ fn who_only_reads_is_never_doomed_by_a_change() {
 #[test]
 fn old_images_are_of_the_position_before_the_change() {
     let outcomes = model(|| {
-        with_writer(vec![changes(2, &[P]), changes(3, &[Q])], |cache| {
+        with_writer(vec![changes(2, &[P]), changes(3, &[Q])], move |cache| {
             read_both_behind(cache, P, Q)
         })
     });
@@ -231,8 +236,11 @@ fn old_images_end_where_the_stream_broke() {
     let mut broken = brings(3, &[P]);
     broken.images.push((Q, None));
     broken.missed = Some(vec![P, Q]);
-    let outcomes =
-        model(move || with_writer(vec![broken.clone()], |cache| read_both_behind(cache, P, Q)));
+    let outcomes = model(move || {
+        with_writer(vec![broken.clone()], move |cache| {
+            read_both_behind(cache, P, Q)
+        })
+    });
     // The page is gone and the mark is not there yet: it looks again once it has asked for it.
     let between = (Some(1), None, Some(1));
     let right = [
@@ -248,7 +256,7 @@ fn an_eviction_is_never_missed() {
     // P is evicted at 1. It changes at 2, of which nothing is heard (trap 1).
     for (first, second) in [(P, Q), (Q, P)] {
         let outcomes = model(move || {
-            with_writer(vec![evicts(1, P), at(2)], |cache| {
+            with_writer(vec![evicts(1, P), at(2)], move |cache| {
                 read_both(cache, first, second)
             })
         });
@@ -273,7 +281,7 @@ fn nothing_of_two_streams_is_seen_together() {
     for (first, second) in [(P, Q), (Q, P)] {
         let broken = broken.clone();
         let outcomes = model(move || {
-            with_writer(vec![broken.clone()], |cache| {
+            with_writer(vec![broken.clone()], move |cache| {
                 read_both(cache, first, second)
             })
         });
@@ -304,9 +312,13 @@ fn a_record_is_read_whole_or_not_at_all() {
             let ring = Arc::clone(&ring);
             move || (2..5).for_each(|n| ring.push([n, n]))
         });
-        let head = ring.head();
-        let record = ring.read(head - 1);
-        assert!(record.is_none_or(|record| record == [head, head]));
+        let reader = thread::spawn(move || {
+            let head = ring.head();
+            let record = ring.read(head - 1);
+            assert!(record.is_none_or(|record| record == [head, head]));
+            record
+        });
+        let record = reader.join().expect("the reader never fails");
         writer.join().expect("the writer never fails");
         record
     });
