@@ -28,6 +28,7 @@ const HOUSE: &[(&str, Place)] = &[
     ("thorp-cache", Floor(1)),
     ("thorp-store", Floor(1)),
     ("thorp-net", Floor(1)),
+    ("thorp-versions", Floor(1)),
     ("thorp-session", Floor(2)),
     ("thorp-testing", Floor(2)),
     ("thorp-client", Floor(3)),
@@ -40,6 +41,7 @@ const HOUSE: &[(&str, Place)] = &[
     ("thorp-lab-worker", Wing),
     ("thorp-histories", Wing),
     ("thorp-cache-loom", Wing),
+    ("thorp-versions-loom", Wing),
     ("thorp-bench", Wing),
     ("thorp-examples", Wing),
     ("thorp-fuzz", Wing),
@@ -59,7 +61,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
 const PLANNER_SHARES: &str = "thorp-policy";
 
 /// Crates that build another crate's library once more. What these files promise is checked in that crate.
-const SHARED: &[(&str, &str)] = &[("thorp-cache-loom", "../src/lib.rs")];
+const SHARED: &[(&str, &str)] = &[
+    ("thorp-cache-loom", "../src/lib.rs"),
+    ("thorp-versions-loom", "../src/lib.rs"),
+];
 
 /// Checks the manifests of all crates.
 pub(crate) fn check(tree: &Tree, packages: &[Package]) -> Verdict {
