@@ -1,0 +1,128 @@
+//! The proxy's side of a table: evidence, admission and hits (rules W3 to W5).
+
+use crate::cells::Cells;
+use crate::limits::{BEAT, BEAT_MS_MAX, FIRST_WORD, GENERATION, SEQUENCE, STORES};
+use crate::place::Place;
+use crate::sync::Ordering;
+use crate::word::Word;
+
+/// As of when an answer was right.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Evidence {
+    /// The generation of the table.
+    pub generation: u64,
+    /// The source's sequence.
+    pub sequence: u64,
+}
+
+/// Why an answer may not be served, or not be kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Denied {
+    /// A dependency has changed since the evidence.
+    Changed(Place),
+    /// An update of a dependency is open.
+    Open(Place),
+    /// The sequence has not come as far as the evidence.
+    Behind,
+    /// The keeper may be lost (rule W7).
+    NoBeat,
+    /// The table may have missed something (rule W8).
+    OtherGeneration,
+}
+
+impl Denied {
+    /// Whether an entry can never be served again. Otherwise it stays.
+    pub fn is_for_good(self) -> bool {
+        matches!(self, Denied::Changed(_) | Denied::OtherGeneration)
+    }
+}
+
+/// A passed check: the entry may be served as long as the keeper has stored nothing since.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Passed {
+    stores: u64,
+}
+
+/// Reads a table.
+#[derive(Clone, Debug)]
+pub struct Reader<C> {
+    cells: C,
+}
+
+impl<C: Cells> Reader<C> {
+    /// A reader of these cells.
+    pub fn new(cells: C) -> Self {
+        Reader { cells }
+    }
+
+    /// What the evidence of a fill is, if this is called before the first byte of the fill leaves (rule W3).
+    pub fn evidence(&self) -> Evidence {
+        let generation = self.get(GENERATION);
+        let sequence = self.get(SEQUENCE);
+        Evidence {
+            generation,
+            sequence,
+        }
+    }
+
+    /// Whether no dependency has changed since the evidence (rules W4 and W5). For a hit, call it after the request has arrived, and read
+    /// the clock after that, too. *Unknown* counts as a dependency, whether or not it is among them.
+    ///
+    /// # Errors
+    ///
+    /// The first reason that speaks against it.
+    pub fn check(
+        &self,
+        evidence: Evidence,
+        dependencies: &[Place],
+        now_ms: u64,
+    ) -> Result<Passed, Denied> {
+        let stores = self.get(STORES);
+        let words = self.check_words(evidence, dependencies);
+        self.is_live(evidence.generation, now_ms)?;
+        words.map(|()| Passed { stores })
+    }
+
+    /// The short cut: the keeper has stored nothing since a check of this entry passed, so its words are as they were (rule W5).
+    pub fn still(&self, passed: Passed, evidence: Evidence, now_ms: u64) -> bool {
+        self.get(STORES) == passed.stores && self.is_live(evidence.generation, now_ms).is_ok()
+    }
+
+    fn check_words(&self, evidence: Evidence, dependencies: &[Place]) -> Result<(), Denied> {
+        if self.get(SEQUENCE) < evidence.sequence {
+            return Err(Denied::Behind);
+        }
+        let unknown = std::iter::once(&Place::UNKNOWN);
+        let mut open = None;
+        for place in unknown.chain(dependencies) {
+            let word = self.word(*place);
+            if word.number() > evidence.sequence {
+                return Err(Denied::Changed(*place));
+            }
+            open = open.or(word.is_odd().then_some(*place));
+        }
+        open.map_or(Ok(()), |place| Err(Denied::Open(place)))
+    }
+
+    /// The generation comes last: a restart during the check is noticed (trap W21).
+    fn is_live(&self, generation: u64, now_ms: u64) -> Result<(), Denied> {
+        let beat = self.get(BEAT);
+        if self.get(GENERATION) != generation {
+            return Err(Denied::OtherGeneration);
+        }
+        let age = now_ms.saturating_sub(beat);
+        if beat == 0 || age > BEAT_MS_MAX {
+            return Err(Denied::NoBeat);
+        }
+        Ok(())
+    }
+
+    fn word(&self, place: Place) -> Word {
+        Word::of_bits(self.get(FIRST_WORD + place.index()))
+    }
+
+    fn get(&self, at: usize) -> u64 {
+        let cell = self.cells.cells().get(at);
+        cell.map_or(0, |cell| cell.load(Ordering::Acquire))
+    }
+}
