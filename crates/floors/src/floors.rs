@@ -34,6 +34,7 @@ const HOUSE: &[(&str, Place)] = &[
     ("thorp-client", Floor(3)),
     ("thorp-server", Floor(3)),
     ("thorp-sim", Floor(3)),
+    ("thorp-web", Floor(4)),
     ("thorp-workloads", Floor(4)),
     ("thorp-cli", Roof),
     ("thorp-plan", Planner),

@@ -1,0 +1,14 @@
+//! A reverse proxy whose cache is never stale: before each hit it looks whether data behind the stored answer have changed.
+
+#![forbid(unsafe_code)]
+
+mod clock;
+mod postgres;
+mod recipe;
+mod route;
+mod template;
+
+pub use postgres::{Health, Postgres, PostgresError, keep};
+pub use recipe::{Recipe, RecipeError, Rests, Route, Table};
+pub use route::{Pattern, PatternError};
+pub use template::{Template, TemplateError};

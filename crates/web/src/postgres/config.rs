@@ -1,0 +1,79 @@
+//! How a PostgreSQL database is reached, and what the keeper's things in it are called.
+
+use super::error::PostgresError;
+use pgwire_replication::{Lsn, ReplicationConfig};
+use std::time::Duration;
+use tokio_postgres::NoTls;
+use tokio_postgres::config::Host;
+
+/// A name in the database has at most so many bytes.
+const NAME_BYTES_MAX: usize = 63;
+
+/// Events of the stream that wait for the keeper. Above that the database waits.
+const EVENTS_WAITING: usize = 1_024;
+
+/// The database behind an application.
+#[derive(Clone, Debug)]
+pub struct Postgres {
+    config: tokio_postgres::Config,
+    name: String,
+}
+
+impl Postgres {
+    /// The database at an address such as `postgresql://user@host:5432/wiki`. The keeper's slot, publication and standby have this name.
+    ///
+    /// # Errors
+    ///
+    /// The address cannot be read, or the name is no lower-case word of PostgreSQL.
+    pub fn new(address: &str, name: &str) -> Result<Self, PostgresError> {
+        let config = address.parse().map_err(PostgresError::Address)?;
+        let is_word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+        let is_name = !name.is_empty() && name.len() <= NAME_BYTES_MAX && name.bytes().all(is_word);
+        match is_name {
+            true => Ok(Postgres {
+                config,
+                name: name.to_owned(),
+            }),
+            false => Err(PostgresError::Name(name.to_owned())),
+        }
+    }
+
+    /// The name of slot, publication and standby.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// A connection for questions. It ends when the client is dropped.
+    pub(super) async fn connect(&self) -> Result<tokio_postgres::Client, PostgresError> {
+        let mut config = self.config.clone();
+        // The keeper's own commits must not wait for the keeper, but for the probe, which says so.
+        config
+            .application_name("thorp web")
+            .options("-c synchronous_commit=local");
+        let (client, connection) = config.connect(NoTls).await?;
+        tokio::spawn(connection);
+        Ok(client)
+    }
+
+    /// How the stream of changes is asked for.
+    pub(super) fn stream(&self) -> Result<ReplicationConfig, PostgresError> {
+        let user = self.config.get_user().unwrap_or("postgres");
+        let password = self.config.get_password().unwrap_or_default();
+        let password = String::from_utf8_lossy(password);
+        let database = self.config.get_dbname().unwrap_or(user);
+        let host = match self.config.get_hosts().first() {
+            Some(Host::Tcp(host)) => host.clone(),
+            Some(Host::Unix(path)) => path.display().to_string(),
+            None => String::from("localhost"),
+        };
+        let port = self.config.get_ports().first().copied().unwrap_or(5432);
+        let name = self.name.as_str();
+        let stream = ReplicationConfig::new(host, user, password, database, name, name);
+        Ok(stream
+            .with_port(port)
+            .with_start_lsn(Lsn::ZERO)
+            .with_status_interval(Duration::from_secs(1))
+            .with_buffer_size(EVENTS_WAITING)
+            .with_application_name(name))
+    }
+}

@@ -1,0 +1,23 @@
+//! PostgreSQL as a source: the keeper is its synchronous logical standby.
+//!
+//! | part | what it does |
+//! |---|---|
+//! | `config` | how the database is reached |
+//! | `decode`, `keys` | which keys a transaction changes |
+//! | `xid` | whole numbers of transactions |
+//! | `standby` | the keeper's name among those for which commits wait |
+//! | `asking` | beats, and who is visible |
+//! | `keep` | the lives of a keeper |
+
+mod asking;
+mod config;
+mod decode;
+mod error;
+mod keep;
+mod keys;
+mod standby;
+mod xid;
+
+pub use config::Postgres;
+pub use error::PostgresError;
+pub use keep::{Health, keep};

@@ -1,0 +1,263 @@
+//! What an operator says of an application: which keys a row stands for, and which answers rest on which keys.
+
+use crate::route::{Pattern, PatternError};
+use crate::template::{Template, TemplateError};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// A recipe as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    #[serde(default)]
+    tables: BTreeMap<String, WrittenTable>,
+    #[serde(default)]
+    routes: Vec<WrittenRoute>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum WrittenTable {
+    Keys(Vec<String>),
+    Word(String),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenRoute {
+    path: String,
+    keys: Option<Vec<String>>,
+    #[serde(default)]
+    cookies: Vec<String>,
+    #[serde(default)]
+    query: Vec<String>,
+}
+
+/// What a change of a row changes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Table {
+    /// Nothing that an answer shows.
+    Ignored,
+    /// These keys.
+    Keys(Vec<Template>),
+}
+
+/// Answers that rest on declared keys only.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Route {
+    path: Pattern,
+    keys: Option<Vec<Template>>,
+    cookies: Vec<String>,
+    query: Vec<String>,
+}
+
+/// On what an answer rests.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Rests {
+    /// On any change of the source.
+    OnEverything,
+    /// On these keys.
+    On(Vec<String>),
+}
+
+/// A recipe (rule W9: what it does not name counts as unknown).
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Recipe {
+    tables: BTreeMap<String, Table>,
+    routes: Vec<Route>,
+}
+
+/// Why a recipe cannot be used.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RecipeError {
+    /// It is not the TOML of a recipe.
+    Form(toml::de::Error),
+    /// A key cannot be read.
+    Key(TemplateError),
+    /// A path cannot be read.
+    Path(PatternError),
+    /// A table is neither a list of keys nor *ignored*: the table, and what it is.
+    Table(String, String),
+    /// A key of a route has a hole that its path does not have: the path, and the hole.
+    Hole(String, String),
+}
+
+impl fmt::Display for RecipeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RecipeError::Form(error) => write!(f, "{error}"),
+            RecipeError::Key(error) => write!(f, "{error}"),
+            RecipeError::Path(error) => write!(f, "{error}"),
+            RecipeError::Table(table, found) => write!(
+                f,
+                "table {table} is {found:?}: write \"ignored\", or a list of keys"
+            ),
+            RecipeError::Hole(path, hole) => {
+                write!(
+                    f,
+                    "a key of route {path} needs {{{hole}}}, which the path does not have"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for RecipeError {}
+
+impl Recipe {
+    /// Reads a recipe.
+    ///
+    /// # Errors
+    ///
+    /// See [`RecipeError`].
+    pub fn parse(text: &str) -> Result<Self, RecipeError> {
+        let written: Written = toml::from_str(text).map_err(RecipeError::Form)?;
+        let tables = written.tables.into_iter().map(|(name, table)| {
+            let table = Table::read(&name, table)?;
+            Ok((qualified(name), table))
+        });
+        let tables = tables.collect::<Result<_, RecipeError>>()?;
+        let routes = written.routes.into_iter().map(Route::read);
+        let routes = routes.collect::<Result<_, RecipeError>>()?;
+        Ok(Recipe { tables, routes })
+    }
+
+    /// What is said of a table, `schema.name`. None: nothing.
+    pub fn table(&self, name: &str) -> Option<&Table> {
+        self.tables.get(name)
+    }
+
+    /// The tables whose changes count.
+    pub fn named(&self) -> impl Iterator<Item = &str> {
+        let keyed = self.tables.iter();
+        let keyed = keyed.filter(|(_, table)| **table != Table::Ignored);
+        keyed.map(|(name, _)| name.as_str())
+    }
+
+    /// The first route that a path belongs to, and on what its answers rest. None: the answers are not coherent.
+    pub fn route(&self, path: &str) -> Option<(&Route, Rests)> {
+        let found = |route: &'_ Route| route.rests(path);
+        self.routes
+            .iter()
+            .find_map(|route| Some((route, found(route)?)))
+    }
+}
+
+impl Table {
+    fn read(name: &str, written: WrittenTable) -> Result<Self, RecipeError> {
+        match written {
+            WrittenTable::Word(word) if word == "ignored" => Ok(Table::Ignored),
+            WrittenTable::Word(word) => Err(RecipeError::Table(name.to_owned(), word)),
+            WrittenTable::Keys(keys) => templates(&keys).map(Table::Keys),
+        }
+    }
+}
+
+impl Route {
+    fn read(written: WrittenRoute) -> Result<Self, RecipeError> {
+        let path = Pattern::parse(&written.path).map_err(RecipeError::Path)?;
+        let keys = written.keys.as_deref().map(templates).transpose()?;
+        for template in keys.iter().flatten() {
+            let missing = template.holes().find(|hole| !path.has(hole));
+            if let Some(hole) = missing {
+                return Err(RecipeError::Hole(written.path, hole.to_owned()));
+            }
+        }
+        Ok(Route {
+            path,
+            keys,
+            cookies: written.cookies,
+            query: written.query,
+        })
+    }
+
+    /// Whether a cookie has no meaning for the answers.
+    pub fn ignores_cookie(&self, name: &str) -> bool {
+        self.cookies.iter().any(|cookie| cookie == name)
+    }
+
+    /// Whether the answers rest on the same keys with such a query. Each of its parameters has to be named.
+    pub fn takes_query(&self, query: &str) -> bool {
+        let mut parameters = query.split('&').filter(|part| !part.is_empty());
+        parameters.all(|part| {
+            let name = part.split_once('=').map_or(part, |(name, _)| name);
+            self.query.iter().any(|named| named == name)
+        })
+    }
+
+    fn rests(&self, path: &str) -> Option<Rests> {
+        let found = self.path.matches(path)?;
+        let Some(keys) = &self.keys else {
+            return Some(Rests::OnEverything);
+        };
+        let find = |name: &str| found.get(name).map(String::as_str);
+        let keys = keys.iter().map(|key| key.fill(find));
+        keys.collect::<Option<_>>().map(Rests::On)
+    }
+}
+
+fn templates(keys: &[String]) -> Result<Vec<Template>, RecipeError> {
+    let keys = keys.iter().map(|key| Template::parse(key));
+    keys.collect::<Result<_, _>>().map_err(RecipeError::Key)
+}
+
+/// A table without a schema is in `public`.
+fn qualified(name: String) -> String {
+    match name.contains('.') {
+        true => name,
+        false => format!("public.{name}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RECIPE: &str = r#"
+        [tables]
+        session = "ignored"
+        item = ["item:{id}", "shelf:{shelf}"]
+
+        [[routes]]
+        path = "/items/{id}"
+        keys = ["item:{id}"]
+        cookies = ["theme"]
+        query = ["lang"]
+
+        [[routes]]
+        path = "/report"
+    "#;
+
+    #[test]
+    fn a_recipe_says_what_tables_and_routes_stand_for() {
+        let recipe = Recipe::parse(RECIPE).expect("a recipe");
+        assert_eq!(recipe.table("public.session"), Some(&Table::Ignored));
+        assert_eq!(recipe.table("public.other"), None);
+        assert_eq!(recipe.named().collect::<Vec<_>>(), ["public.item"]);
+        let (route, rests) = recipe.route("/items/7").expect("a route");
+        assert_eq!(rests, Rests::On(vec![String::from("item:7")]));
+        assert!(route.ignores_cookie("theme") && !route.ignores_cookie("session"));
+        assert!(route.takes_query("") && route.takes_query("lang=de"));
+        assert!(!route.takes_query("lang=de&with=8") && !route.takes_query("lang%3Dde"));
+        let (_, rests) = recipe.route("/report").expect("a route");
+        assert_eq!(rests, Rests::OnEverything);
+        assert_eq!(recipe.route("/items/7/edit"), None);
+    }
+
+    #[test]
+    fn what_cannot_be_right_is_refused_with_the_reason() {
+        let errors = [
+            ("[tables]\na = \"ignore\"", "write \"ignored\""),
+            ("[tables]\na = [\"x{\"]", "brace"),
+            ("[[routes]]\npath = \"/a\"\nkeys = [\"{id}\"]", "{id}"),
+            ("[[routes]]\npath = \"a\"", "begins with /"),
+            ("[route]\n", "unknown field"),
+        ];
+        for (text, words) in errors {
+            let error = Recipe::parse(text).expect_err(text).to_string();
+            assert!(error.contains(words), "{text}: {error}");
+        }
+    }
+}
