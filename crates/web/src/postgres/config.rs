@@ -12,6 +12,9 @@ const NAME_BYTES_MAX: usize = 63;
 /// Events of the stream that wait for the keeper. Above that the database waits.
 const EVENTS_WAITING: usize = 1_024;
 
+/// An acknowledgement leaves at once, but for this time behind the one before. Commits wait for it.
+const ACKNOWLEDGED_AFTER: Duration = Duration::from_micros(100);
+
 /// The database behind an application.
 #[derive(Clone, Debug)]
 pub struct Postgres {
@@ -72,7 +75,7 @@ impl Postgres {
         Ok(stream
             .with_port(port)
             .with_start_lsn(Lsn::ZERO)
-            .with_status_interval(Duration::from_secs(1))
+            .with_status_interval(ACKNOWLEDGED_AFTER)
             .with_buffer_size(EVENTS_WAITING)
             .with_application_name(name))
     }

@@ -136,8 +136,10 @@ impl<'a, C: Writable> Life<'a, C> {
     /// Goes live, and stays so until the database is lost.
     async fn live(&mut self) -> Result<(), PostgresError> {
         let client = self.source.connect().await?;
-        self.look_over(&client).await?;
+        let confirmed = self.look_over(&client).await?;
         let mut stream = ReplicationClient::connect(self.source.stream()?).await?;
+        // The database waits for nobody who has not said how far it is.
+        stream.update_applied_lsn(confirmed);
         let (begins, begun) = mpsc::unbounded_channel();
         let (answers, mut answered) = mpsc::channel(ANSWERS_WAITING);
         self.begun = Some(begins);
@@ -162,8 +164,8 @@ impl<'a, C: Writable> Life<'a, C> {
         }
     }
 
-    /// What has to be so before anything begins; makes the slot.
-    async fn look_over(&mut self, client: &Client) -> Result<(), PostgresError> {
+    /// What has to be so before anything begins. Makes the slot, and returns how far it is.
+    async fn look_over(&mut self, client: &Client) -> Result<Lsn, PostgresError> {
         let name = self.source.name();
         let row = client
             .query_one("SELECT current_setting('wal_level')", &[])
@@ -181,7 +183,9 @@ impl<'a, C: Writable> Life<'a, C> {
             WHERE NOT EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = $1)";
         client.query(make, &[&name]).await?;
         self.next_xid = next_xid(client).await?;
-        Ok(())
+        let question = "SELECT (confirmed_flush_lsn - '0/0')::int8 FROM pg_replication_slots WHERE slot_name = $1";
+        let row = client.query_one(question, &[&name]).await?;
+        Ok(Lsn::from_u64(row.get::<_, i64>(0).unsigned_abs()))
     }
 
     // --- Going live ---

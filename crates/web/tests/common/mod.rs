@@ -1,0 +1,127 @@
+//! A PostgreSQL server of its own for each test, on a socket in a temporary directory.
+
+use std::error::Error;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+use tokio_postgres::{Client, NoTls};
+
+/// A server refuses to run as root: then it runs as this user (`nobody`).
+const NOBODY: u32 = 65_534;
+
+/// How long a server may take to start.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A running server. It is stopped when this is dropped.
+pub(crate) struct Database {
+    directory: TempDir,
+    server: Child,
+}
+
+impl Database {
+    /// Starts a server. None: this machine has none, and the test says so.
+    pub(crate) async fn start() -> Option<Database> {
+        let Some(programs) = programs() else {
+            thorp_testing::report_skipped(env!("CARGO_CRATE_NAME"), "a PostgreSQL server");
+            return None;
+        };
+        Some(Database::of(&programs).await.expect("a server"))
+    }
+
+    async fn of(programs: &Path) -> Result<Database, Box<dyn Error>> {
+        let directory = tempfile::tempdir()?;
+        let place = directory.path();
+        if is_root() {
+            fs::set_permissions(place, fs::Permissions::from_mode(0o755))?;
+            chown(place, Some(NOBODY), Some(NOBODY))?;
+        }
+        let data = place.join("data");
+        let made = as_nobody(&programs.join("initdb"))
+            .args([
+                "--auth=trust",
+                "--username=postgres",
+                "--no-sync",
+                "--pgdata",
+            ])
+            .arg(&data)
+            .stdout(Stdio::null())
+            .status()?;
+        assert!(made.success(), "initdb: {made}");
+        let server = as_nobody(&programs.join("postgres"))
+            .arg("-D")
+            .arg(&data)
+            .arg("-k")
+            .arg(place)
+            .args([
+                "-c",
+                "listen_addresses=",
+                "-c",
+                "wal_level=logical",
+                "-c",
+                "restart_after_crash=off",
+            ])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let mut database = Database { directory, server };
+        let end = Instant::now() + PATIENCE;
+        while database.try_connect().await.is_err() {
+            assert!(
+                database.server.try_wait()?.is_none(),
+                "the server has ended"
+            );
+            assert!(Instant::now() < end, "the server does not start");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        Ok(database)
+    }
+
+    /// How it is reached.
+    pub(crate) fn address(&self) -> String {
+        let place = self.directory.path().display();
+        format!("host={place} user=postgres dbname=postgres")
+    }
+
+    /// A session of the application.
+    pub(crate) async fn connect(&self) -> Client {
+        self.try_connect().await.expect("a session")
+    }
+
+    async fn try_connect(&self) -> Result<Client, tokio_postgres::Error> {
+        let (client, connection) = tokio_postgres::connect(&self.address(), NoTls).await?;
+        tokio::spawn(connection);
+        Ok(client)
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        // It may be gone already.
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+fn as_nobody(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir("/");
+    if is_root() {
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    command
+}
+
+/// The directory of the newest server that is installed.
+fn programs() -> Option<PathBuf> {
+    let versions = fs::read_dir("/usr/lib/postgresql").ok()?;
+    let programs = versions.flatten().map(|version| version.path().join("bin"));
+    programs.filter(|bin| bin.join("postgres").exists()).max()
+}
