@@ -4,11 +4,14 @@
 
 mod clock;
 mod postgres;
+mod proxy;
+mod random;
 mod recipe;
 mod route;
 mod template;
 
 pub use postgres::{Health, Postgres, PostgresError, keep};
+pub use proxy::{Proxy, ProxyError, serve};
 pub use recipe::{Recipe, RecipeError, Rests, Route, Table};
 pub use route::{Pattern, PatternError};
 pub use template::{Template, TemplateError};

@@ -6,7 +6,9 @@ use super::decode;
 use super::error::PostgresError;
 use super::keys::{Changed, Relations};
 use super::{standby, xid};
+use crate::random;
 use crate::recipe::Recipe;
+use bytes::Bytes;
 use pgwire_replication::{Lsn, ReplicationClient, ReplicationEvent};
 use std::sync::Arc;
 use std::time::Duration;
@@ -59,7 +61,7 @@ pub async fn keep<C: Writable + Send>(
         tracing::warn!("the keeper of {} is away: {error}", source.name());
         health.send_replace(Health::Away(error.to_string()));
         // What was not decoded may be seen from now on.
-        writer.restart(rand_generation());
+        writer.restart(random::number());
         tokio::select! {
             () = tokio::time::sleep(AGAIN_AFTER) => {}
             _ = stop.wait_for(|stop| *stop) => {}
@@ -70,7 +72,7 @@ pub async fn keep<C: Writable + Send>(
 
 /// Stops in order: no beat, then nobody serves hits, then no commit waits.
 async fn leave<C: Writable>(source: &Postgres, writer: &mut Writer<C>) {
-    writer.restart(rand_generation());
+    writer.restart(random::number());
     tokio::time::sleep(Duration::from_millis(BEAT_MS_MAX)).await;
     let left = async {
         let client = source.connect().await?;
@@ -78,15 +80,6 @@ async fn leave<C: Writable>(source: &Postgres, writer: &mut Writer<C>) {
     };
     if let Err(error) = left.await {
         tracing::error!("commits go on waiting for {}: {error}", source.name());
-    }
-}
-
-fn rand_generation() -> u64 {
-    let mut bytes = [0; 8];
-    match getrandom::fill(&mut bytes) {
-        Ok(()) => u64::from_le_bytes(bytes),
-        // No table had this one, as time goes on.
-        Err(_) => crate::clock::now_ms(),
     }
 }
 
@@ -107,8 +100,6 @@ struct Life<'a, C> {
     begun: Option<mpsc::UnboundedSender<u64>>,
 }
 
-use bytes::Bytes;
-
 impl<'a, C: Writable> Life<'a, C> {
     fn new(
         source: &'a Postgres,
@@ -117,7 +108,7 @@ impl<'a, C: Writable> Life<'a, C> {
         health: &'a watch::Sender<Health>,
     ) -> Self {
         let mut keeper = Keeper::new();
-        let sequence = writer.restart(rand_generation());
+        let sequence = writer.restart(random::number());
         keeper.handle(Event::Restarted(sequence));
         Life {
             source,
@@ -144,7 +135,7 @@ impl<'a, C: Writable> Life<'a, C> {
         let (answers, mut answered) = mpsc::channel(ANSWERS_WAITING);
         self.begun = Some(begins);
         let looks = asking::visible(self.source.clone(), begun, answers.clone());
-        let looks = Aborted(tokio::spawn(looks));
+        let _looks = Aborted(tokio::spawn(looks));
         standby::add(&client, self.source.name()).await?;
         let going_live = tokio::time::timeout(GOING_LIVE_MAX, async {
             self.until_waited_for(&client, &mut stream, &mut answered)
@@ -156,11 +147,11 @@ impl<'a, C: Writable> Life<'a, C> {
         going_live
             .await
             .map_err(|_| PostgresError::NotWaitedFor)??;
-        let beats = Aborted(tokio::spawn(asking::beats(self.source.clone(), answers)));
+        let beats = asking::beats(self.source.clone(), answers);
+        let _beats = Aborted(tokio::spawn(beats));
         self.health.send_replace(Health::Live);
         loop {
             self.step(&mut stream, &mut answered).await?;
-            let _alive = (&looks, &beats);
         }
     }
 
@@ -211,11 +202,10 @@ impl<'a, C: Writable> Life<'a, C> {
     ) -> Result<(), PostgresError> {
         loop {
             let (waits, position) = self.emit(client, stream, answered, true).await?;
+            stream.update_applied_lsn(position);
             if waits {
-                stream.update_applied_lsn(position);
                 return Ok(());
             }
-            stream.update_applied_lsn(position);
             self.steps(stream, answered, LOOK_AFTER).await?;
         }
     }
@@ -254,7 +244,7 @@ impl<'a, C: Writable> Life<'a, C> {
         answered: &mut mpsc::Receiver<Answer>,
         looks: bool,
     ) -> Result<(bool, Lsn), PostgresError> {
-        let nonce = rand_generation().to_string();
+        let nonce = random::number().to_string();
         let other = self.source.connect().await?;
         other.batch_execute("SET synchronous_commit = on").await?;
         let row = other.query_one("SELECT pg_backend_pid()", &[]).await?;
@@ -321,8 +311,8 @@ impl<'a, C: Writable> Life<'a, C> {
         match answer {
             Answer::Waits(asked_ms) => self.act(Event::Waits(asked_ms)),
             Answer::Visible(xids) => {
-                let ends = xids.into_iter().map(|xid| Event::End(UpdateId(xid)));
-                ends.map(|end| self.act(end)).collect()
+                let mut ends = xids.into_iter().map(|xid| Event::End(UpdateId(xid)));
+                ends.try_for_each(|end| self.act(end))
             }
             Answer::Lost(error) => Err(error),
         }

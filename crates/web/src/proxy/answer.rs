@@ -1,0 +1,232 @@
+//! An answer that may be given to several clients, and what has to be so for that.
+
+use bytes::Bytes;
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::{Response, StatusCode};
+
+/// Header fields of one connection.
+const OF_CONNECTION: [HeaderName; 7] = [
+    header::CONNECTION,
+    header::PROXY_AUTHENTICATE,
+    header::PROXY_AUTHORIZATION,
+    header::TE,
+    header::TRAILER,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+];
+
+/// What would let a copy behind the proxy be used without asking (rule W10).
+const OF_COPIES: [HeaderName; 4] = [
+    header::EXPIRES,
+    header::AGE,
+    header::LAST_MODIFIED,
+    header::CACHE_CONTROL,
+];
+const OF_COPIES_BY_NAME: [&str; 3] = ["cdn-cache-control", "surrogate-control", "surrogate-key"];
+
+/// Statuses whose answers are stored.
+const STORED: [StatusCode; 6] = [
+    StatusCode::OK,
+    StatusCode::NON_AUTHORITATIVE_INFORMATION,
+    StatusCode::MOVED_PERMANENTLY,
+    StatusCode::PERMANENT_REDIRECT,
+    StatusCode::NOT_FOUND,
+    StatusCode::GONE,
+];
+
+/// A whole answer of the origin, as clients get it.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+impl Answer {
+    /// An answer of a coherent route. No other answer has this ETag.
+    pub(crate) fn coherent(
+        status: StatusCode,
+        mut headers: HeaderMap,
+        body: Bytes,
+        tag: &str,
+    ) -> Self {
+        make_coherent(&mut headers, tag);
+        headers.remove(header::CONTENT_LENGTH);
+        Answer {
+            status,
+            headers,
+            body,
+        }
+    }
+
+    /// About how many bytes of memory it takes.
+    pub(crate) fn bytes(&self) -> u64 {
+        let fields = self.headers.iter();
+        let fields: usize = fields
+            .map(|(name, value)| name.as_str().len() + value.len() + 64)
+            .sum();
+        (fields + self.body.len() + 256) as u64
+    }
+
+    /// Whether a client has this very answer.
+    pub(crate) fn is_known(&self, if_none_match: Option<&HeaderValue>) -> bool {
+        let known = if_none_match.and_then(|value| value.to_str().ok());
+        let own = self
+            .headers
+            .get(header::ETAG)
+            .and_then(|tag| tag.to_str().ok());
+        let (Some(known), Some(own)) = (known, own) else {
+            return false;
+        };
+        let mut known = known.split(',').map(str::trim);
+        known.any(|tag| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == own)
+    }
+}
+
+/// What leaves of a coherent route becomes no stale copy (rule W10).
+pub(crate) fn make_coherent(headers: &mut HeaderMap, tag: &str) {
+    drop_fields_of_connection(headers);
+    OF_COPIES.iter().for_each(|name| {
+        headers.remove(name);
+    });
+    OF_COPIES_BY_NAME.iter().for_each(|name| {
+        headers.remove(*name);
+    });
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    let is_strong = |tag: &HeaderValue| tag.as_bytes().starts_with(b"\"");
+    if !headers.get(header::ETAG).is_some_and(is_strong)
+        && let Ok(tag) = HeaderValue::from_str(tag)
+    {
+        headers.insert(header::ETAG, tag);
+    }
+}
+
+/// Drops what is only for the next node.
+pub(crate) fn drop_fields_of_connection(headers: &mut HeaderMap) {
+    let named = headers.get_all(header::CONNECTION).iter();
+    let named = named.filter_map(|value| value.to_str().ok());
+    let named: Vec<HeaderName> = named
+        .flat_map(|value| value.split(','))
+        .filter_map(|name| name.trim().parse().ok())
+        .collect();
+    for name in named.iter().chain(&OF_CONNECTION) {
+        headers.remove(name);
+    }
+    headers.remove("keep-alive");
+    headers.remove("proxy-connection");
+}
+
+/// Whether an answer to a request without cookies or credentials may be given to others. Its body must say where it ends.
+pub(crate) fn may_be_shared<B>(answer: &Response<B>) -> bool {
+    let headers = answer.headers();
+    let says_its_end = headers.contains_key(header::CONTENT_LENGTH)
+        || headers.contains_key(header::TRANSFER_ENCODING);
+    STORED.contains(&answer.status())
+        && says_its_end
+        && !headers.contains_key(header::SET_COOKIE)
+        && !has_directive(headers, "no-store")
+        && !varies(headers)
+}
+
+fn has_directive(headers: &HeaderMap, directive: &str) -> bool {
+    words(headers, &header::CACHE_CONTROL).any(|word| word.eq_ignore_ascii_case(directive))
+}
+
+/// Whether the answer depends on a field that the proxy forwards as the client sent it.
+fn varies(headers: &HeaderMap) -> bool {
+    let is_fixed = |word: &str| {
+        ["accept-encoding", "cookie"]
+            .iter()
+            .any(|fixed| word.eq_ignore_ascii_case(fixed))
+    };
+    words(headers, &header::VARY).any(|word| !is_fixed(word))
+}
+
+/// The words of a field that is a list. A field that is no text has one word that nobody knows.
+fn words<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
+    let values = headers.get_all(name).iter();
+    let texts = values.map(|value| value.to_str().unwrap_or("?"));
+    texts
+        .flat_map(|text| text.split(','))
+        .map(str::trim)
+        .filter(|word| !word.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(fields: &[(&'static str, &'static str)]) -> Response<()> {
+        let mut answer = Response::new(());
+        answer
+            .headers_mut()
+            .insert("content-length", HeaderValue::from_static("1"));
+        for (name, value) in fields {
+            answer
+                .headers_mut()
+                .append(*name, HeaderValue::from_static(value));
+        }
+        answer
+    }
+
+    #[test]
+    fn only_what_is_everybodys_is_shared() {
+        let shared = [
+            ("vary", "Accept-Encoding, Cookie"),
+            ("cache-control", "private, max-age=0"),
+        ];
+        assert!(may_be_shared(&answer(&shared)));
+        for field in [
+            ("set-cookie", "a=b"),
+            ("cache-control", "private, No-Store"),
+            ("vary", "*"),
+            ("vary", "accept-encoding, accept-language"),
+        ] {
+            assert!(!may_be_shared(&answer(&[field])), "{field:?}");
+        }
+        let mut endless = answer(&[]);
+        endless.headers_mut().remove("content-length");
+        assert!(
+            !may_be_shared(&endless),
+            "its end cannot be told from a cut"
+        );
+        *endless.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+        assert!(!may_be_shared(&endless));
+    }
+
+    #[test]
+    fn no_copy_behind_the_proxy_is_used_without_asking() {
+        let mut headers = answer(&[
+            ("cache-control", "public, max-age=60"),
+            ("expires", "Thu, 01 Jan 2099 00:00:00 GMT"),
+            ("last-modified", "Thu, 01 Jan 2026 00:00:00 GMT"),
+            ("cdn-cache-control", "max-age=60"),
+            ("etag", "W/\"weak\""),
+            ("connection", "x-own"),
+            ("x-own", "1"),
+        ]);
+        let headers = headers.headers_mut();
+        make_coherent(headers, "\"thorp-2a\"");
+        assert_eq!(
+            headers.get("cache-control").map(HeaderValue::as_bytes),
+            Some(&b"no-cache"[..])
+        );
+        assert_eq!(
+            headers.get("etag").map(HeaderValue::as_bytes),
+            Some(&b"\"thorp-2a\""[..])
+        );
+        for name in [
+            "expires",
+            "last-modified",
+            "cdn-cache-control",
+            "x-own",
+            "connection",
+        ] {
+            assert!(!headers.contains_key(name), "{name}");
+        }
+        let answer = Answer::coherent(StatusCode::OK, headers.clone(), Bytes::new(), "\"thorp-1\"");
+        let known = |tags: &'static str| answer.is_known(Some(&HeaderValue::from_static(tags)));
+        assert!(known("\"a\", \"thorp-2a\"") && known("W/\"thorp-2a\"") && known("*"));
+        assert!(!known("\"thorp-2b\"") && !answer.is_known(None));
+    }
+}

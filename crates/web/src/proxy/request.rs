@@ -1,0 +1,176 @@
+//! What a request asks for, and whether the cache may answer it.
+
+use super::answer::drop_fields_of_connection;
+use crate::recipe::{Recipe, Rests};
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::{Method, Request};
+use thorp_versions::Place;
+
+/// Fields of a client that would shape an answer without being part of its name in the cache (trap W18), or that ask for another one.
+const UNKEYED: [HeaderName; 8] = [
+    header::COOKIE,
+    header::FORWARDED,
+    header::IF_MATCH,
+    header::IF_NONE_MATCH,
+    header::IF_MODIFIED_SINCE,
+    header::IF_UNMODIFIED_SINCE,
+    header::IF_RANGE,
+    header::ACCEPT_ENCODING,
+];
+const UNKEYED_BY_NAME: [&str; 6] = [
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-proto",
+    "x-original-url",
+    "x-rewrite-url",
+    "x-http-method-override",
+];
+
+/// The name of an answer in the cache.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Name {
+    host: String,
+    path_and_query: String,
+}
+
+impl Name {
+    /// Its length in bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        (self.host.len() + self.path_and_query.len()) as u64
+    }
+}
+
+/// A request that the cache may answer.
+#[derive(Clone, Debug)]
+pub(crate) struct Coherent {
+    pub(crate) name: Name,
+    pub(crate) dependencies: Vec<Place>,
+}
+
+impl Coherent {
+    /// Looks at a request. None: it goes to the origin, and its answer is nobody else's.
+    pub(crate) fn of<B>(request: &Request<B>, recipe: &Recipe) -> Option<Self> {
+        if request.method() != Method::GET && request.method() != Method::HEAD {
+            return None;
+        }
+        let headers = request.headers();
+        let asks_more = [header::AUTHORIZATION, header::RANGE, header::UPGRADE];
+        if asks_more.iter().any(|name| headers.contains_key(name)) {
+            return None;
+        }
+        let (route, rests) = recipe.route(request.uri().path())?;
+        let query = request.uri().query().unwrap_or_default();
+        if !route.takes_query(query) || !cookies(headers).all(|name| route.ignores_cookie(name)) {
+            return None;
+        }
+        let host = headers.get(header::HOST)?.to_str().ok()?;
+        let dependencies = match rests {
+            Rests::OnEverything => Vec::from([Place::EVERYTHING]),
+            Rests::On(keys) => keys.iter().map(|key| Place::of(key)).collect(),
+        };
+        let name = Name {
+            host: host.to_ascii_lowercase(),
+            path_and_query: request.uri().path_and_query()?.to_string(),
+        };
+        Some(Coherent { name, dependencies })
+    }
+}
+
+/// The fields that go to the origin for an answer that others may have.
+pub(crate) fn shared_fields(headers: &HeaderMap) -> HeaderMap {
+    let mut fields = headers.clone();
+    drop_fields_of_connection(&mut fields);
+    for name in &UNKEYED {
+        fields.remove(name);
+    }
+    for name in UNKEYED_BY_NAME {
+        fields.remove(name);
+    }
+    fields.insert(
+        header::ACCEPT_ENCODING,
+        HeaderValue::from_static("identity"),
+    );
+    fields
+}
+
+/// The names of the cookies. One that cannot be read has a name that nobody ignores.
+fn cookies(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+    let values = headers.get_all(header::COOKIE).iter();
+    let texts = values.map(|value| value.to_str().unwrap_or("?"));
+    let cookies = texts.flat_map(|text| text.split(';')).map(str::trim);
+    let cookies = cookies.filter(|cookie| !cookie.is_empty());
+    cookies.map(|cookie| cookie.split_once('=').map_or(cookie, |(name, _)| name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RECIPE: &str = r#"
+        [[routes]]
+        path = "/items/{id}"
+        keys = ["item:{id}"]
+        cookies = ["theme"]
+        query = ["lang"]
+    "#;
+
+    fn request(uri: &str, fields: &[(&'static str, &str)]) -> Request<()> {
+        let mut request = Request::new(());
+        *request.uri_mut() = uri.parse().expect("an address");
+        request
+            .headers_mut()
+            .insert("host", HeaderValue::from_static("Shop"));
+        for (name, value) in fields {
+            let value = HeaderValue::from_str(value).expect("a value");
+            request.headers_mut().append(*name, value);
+        }
+        request
+    }
+
+    fn coherent(request: &Request<()>) -> Option<Coherent> {
+        Coherent::of(request, &Recipe::parse(RECIPE).expect("a recipe"))
+    }
+
+    #[test]
+    fn a_request_that_names_all_it_rests_on_may_be_answered_from_the_cache() {
+        let plain = coherent(&request("/items/7?lang=de", &[("cookie", "theme=dark")]));
+        let plain = plain.expect("it is coherent");
+        assert_eq!(plain.dependencies, [Place::of("item:7")]);
+        let other = coherent(&request("/items/7", &[])).expect("it is coherent");
+        assert_ne!(plain.name, other.name);
+        for (uri, field) in [
+            ("/items/7?with=8", ("x", "y")),
+            ("/items", ("x", "y")),
+            ("/items/7", ("cookie", "theme=dark; session=1")),
+            ("/items/7", ("authorization", "Basic eA==")),
+            ("/items/7", ("range", "bytes=0-1")),
+        ] {
+            assert!(
+                coherent(&request(uri, &[field])).is_none(),
+                "{uri} {field:?}"
+            );
+        }
+        let mut post = request("/items/7", &[]);
+        *post.method_mut() = Method::POST;
+        assert!(coherent(&post).is_none());
+    }
+
+    #[test]
+    fn what_is_not_part_of_the_name_does_not_reach_the_origin() {
+        let fields = [
+            ("x-forwarded-host", "evil"),
+            ("if-none-match", "*"),
+            ("cookie", "theme=dark"),
+            ("accept-encoding", "gzip"),
+            ("accept", "text/html"),
+        ];
+        let shared = shared_fields(request("/items/7", &fields).headers());
+        let mut names: Vec<&str> = shared.keys().map(HeaderName::as_str).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["accept", "accept-encoding", "host"]);
+        assert_eq!(
+            shared.get("accept-encoding").map(HeaderValue::as_bytes),
+            Some(&b"identity"[..])
+        );
+    }
+}

@@ -1,0 +1,11 @@
+//! Numbers that nobody else has.
+
+/// A random number.
+pub(crate) fn number() -> u64 {
+    let mut bytes = [0; 8];
+    match getrandom::fill(&mut bytes) {
+        Ok(()) => u64::from_le_bytes(bytes),
+        // Nobody had this one, as time goes on.
+        Err(_) => crate::clock::now_ms(),
+    }
+}

@@ -1,0 +1,114 @@
+//! A database with a keeper.
+
+use crate::database::Database;
+use std::sync::Arc;
+use std::time::Duration;
+use thorp_versions::{Denied, Evidence, Memory, Place, Reader, Writer};
+use thorp_web::{Health, Postgres, Recipe, keep};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio_postgres::Client;
+
+pub(crate) const RECIPE: &str = r#"
+    [tables]
+    item = ["item:{id}"]
+    session = "ignored"
+
+    [[routes]]
+    path = "/items/{id}"
+    keys = ["item:{id}"]
+    cookies = ["theme"]
+"#;
+
+const TABLES: &str = "
+    CREATE TABLE item (id int PRIMARY KEY, price int NOT NULL);
+    CREATE TABLE session (id int PRIMARY KEY, at int NOT NULL);
+    CREATE TABLE other (id int PRIMARY KEY);
+    ALTER TABLE item REPLICA IDENTITY FULL;
+    INSERT INTO item VALUES (1, 100), (2, 200);
+    INSERT INTO session VALUES (1, 0);
+    CREATE PUBLICATION thorp FOR ALL TABLES;
+";
+
+/// How long anything may take that does come.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A database with a keeper.
+pub(crate) struct Kept {
+    pub(crate) database: Database,
+    pub(crate) reader: Reader<Arc<Memory>>,
+    pub(crate) health: watch::Receiver<Health>,
+    pub(crate) stop: watch::Sender<bool>,
+    pub(crate) keeper: JoinHandle<()>,
+}
+
+impl Kept {
+    pub(crate) async fn start() -> Option<Kept> {
+        let database = Database::start().await?;
+        database
+            .connect()
+            .await
+            .batch_execute(TABLES)
+            .await
+            .expect("tables");
+        let source = Postgres::new(&database.address(), "thorp").expect("an address");
+        let recipe = Arc::new(Recipe::parse(RECIPE).expect("a recipe"));
+        let table = Arc::new(Memory::new());
+        let writer = Writer::new(Arc::clone(&table));
+        let (says, health) = watch::channel(Health::Away(String::from("it starts")));
+        let (stop, stopped) = watch::channel(false);
+        let keeper = tokio::spawn(keep(source, recipe, writer, says, stopped));
+        let mut kept = Kept {
+            database,
+            reader: Reader::new(table),
+            health,
+            stop,
+            keeper,
+        };
+        kept.until(|health| *health == Health::Live).await;
+        kept.until_passes(&item(1)).await;
+        Some(kept)
+    }
+
+    pub(crate) async fn until(&mut self, is_so: impl FnMut(&Health) -> bool) {
+        let seen = tokio::time::timeout(PATIENCE, self.health.wait_for(is_so)).await;
+        assert!(
+            seen.is_ok_and(|seen| seen.is_ok()),
+            "{:?}",
+            *self.health.borrow()
+        );
+    }
+
+    pub(crate) fn check(&self, evidence: Evidence, keys: &[Place]) -> Result<(), Denied> {
+        let passed = self.reader.check(evidence, keys, now_ms());
+        passed.map(|_| ())
+    }
+
+    /// What a fill that begins now could be kept with.
+    pub(crate) async fn until_passes(&self, keys: &[Place]) -> Evidence {
+        let passes = async {
+            loop {
+                let evidence = self.reader.evidence();
+                if self.check(evidence, keys).is_ok() {
+                    return evidence;
+                }
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        let passed = tokio::time::timeout(PATIENCE, passes).await;
+        passed.expect("an answer could be kept some time")
+    }
+}
+
+pub(crate) fn item(id: u32) -> [Place; 1] {
+    [Place::of(&format!("item:{id}"))]
+}
+
+fn now_ms() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    now.tv_sec as u64 * 1_000 + now.tv_nsec as u64 / 1_000_000
+}
+
+pub(crate) async fn run(client: &Client, statement: &str) {
+    client.batch_execute(statement).await.expect(statement);
+}

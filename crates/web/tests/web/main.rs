@@ -1,0 +1,6 @@
+//! The proxy and its keeper beside a real PostgreSQL.
+
+mod database;
+mod kept;
+mod postgres;
+mod proxy;
