@@ -14,11 +14,15 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
+use std::time::Duration;
 use thorp_web::{Proxy, Recipe, serve};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 const CACHE_BYTES: u64 = 16 << 20;
+
+/// How long the application works on an answer.
+const WORKS: Duration = Duration::from_millis(4);
 
 /// An application: `/items/1` shows a price, and POST raises it.
 struct Application {
@@ -44,6 +48,8 @@ impl Application {
             .query_opt(statement, &[&id.unwrap_or(0)])
             .await
             .expect("a question");
+        // Between what it has read and its answer, others change the row.
+        tokio::time::sleep(WORKS).await;
         let body = row.map(|row| row.get::<_, i32>(0).to_string());
         let status = match body {
             Some(_) => StatusCode::OK,
@@ -227,6 +233,9 @@ async fn what_is_of_one_client_reaches_no_other() {
 #[tokio::test(flavor = "multi_thread")]
 async fn no_answer_is_older_than_what_was_acknowledged_before_its_request() {
     const RAISES: i32 = 300;
+    const WRITES_EVERY: Duration = Duration::from_millis(9);
+    const READERS: u32 = 12;
+    const THINKS: Duration = Duration::from_micros(400);
     let Some(shop) = Shop::open().await else {
         return;
     };
@@ -242,11 +251,11 @@ async fn no_answer_is_older_than_what_was_acknowledged_before_its_request() {
                     .await
                     .expect("an update");
                 acknowledged.store(price, Ordering::SeqCst);
-                tokio::time::sleep(std::time::Duration::from_millis(3)).await;
+                tokio::time::sleep(WRITES_EVERY).await;
             }
         })
     };
-    let readers = (0..4).map(|_| {
+    let readers = (1..=READERS).map(|reader| {
         let (shop, acknowledged) = (Arc::clone(&shop), Arc::clone(&acknowledged));
         tokio::spawn(async move {
             let (mut reads, mut hits) = (0, 0);
@@ -256,6 +265,8 @@ async fn no_answer_is_older_than_what_was_acknowledged_before_its_request() {
                 let got = shop.get("/items/1").await;
                 shown = got.body.parse().expect("a price");
                 assert!(shown >= least, "{shown} is shown after {least}");
+                // Others arrive while it fills.
+                tokio::time::sleep(THINKS * reader).await;
                 reads += 1;
                 hits += usize::from(got.field("cache-status") == "thorp; hit");
             }
