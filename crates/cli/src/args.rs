@@ -5,7 +5,7 @@ use crate::commands::plan;
 use crate::commands::{
     audit, bench, ca, check, completions, confirm, consistency, context, cp, dev, doctor, doubt,
     dump, get, group, home, ifc, inspect, invite, join, load, lock, ls, mv, put, rights, rm, root,
-    salvage, shell, site, status, top, updates, watch,
+    salvage, shell, site, status, top, updates, watch, web,
 };
 use crate::demo;
 use clap::{Parser, Subcommand};
@@ -84,6 +84,8 @@ pub(crate) enum Command {
     Top(top::Options),
     /// Look for what is wrong between this machine and its village, and say what to do
     Doctor(doctor::Options),
+    /// Serve an application's answers from a cache that is never stale
+    Web(web::Options),
     /// Building models: import and export IFC files
     Ifc(ifc::Options),
     /// Measure how fast a village reads and commits

@@ -84,6 +84,7 @@ fn run(command: Command, json: bool) -> Result<(), Failure> {
         Command::Dev(options) => commands::dev::run(&options),
         Command::Context(command) => commands::context::run(&command),
         Command::Home(options) => commands::home::run(&options),
+        Command::Web(options) => commands::web::run(&options),
         Command::Site(options) => commands::site::run(&options),
         Command::Invite(options) => commands::invite::run(&options),
         Command::Join(options) => commands::join::run(&options),

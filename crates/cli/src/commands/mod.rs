@@ -48,6 +48,7 @@ mod toml;
 pub(crate) mod top;
 pub(crate) mod updates;
 pub(crate) mod watch;
+pub(crate) mod web;
 
 use crate::failure::Failure;
 use crate::text;

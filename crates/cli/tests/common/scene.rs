@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use thorp_testing::{Intruder, Process, finish};
 
 /// What is done before the examples of a command, whose name begins so. `$STOPPED` is the directory of a stopped home.
-const BEFORE: [(&str, &str); 38] = [
+const BEFORE: [(&str, &str); 39] = [
     ("context add", ANNA),
     ("context rm", ANNA),
     (
@@ -62,6 +62,7 @@ const BEFORE: [(&str, &str); 38] = [
         "thorp put thorp://dev/notes --text hello; thorp dump thorp://dev/notes notes.jsonl",
     ),
     ("watch", HELLO),
+    ("web", "printf '[tables]\n' > shop.toml"),
     ("put", "echo plan > plan.pdf"),
     (
         "updates",
@@ -99,7 +100,7 @@ const WITH_OLGA: [&str; 3] = ["audit", "group", "doubt"];
 
 /// Commands that go on until they are stopped, and what a test adds to them: no port that another test could have, and
 /// no life after the test's.
-const GOES_ON: [(&str, &str); 5] = [
+const GOES_ON: [(&str, &str); 6] = [
     ("thorp dev", "--until-stdin-closes"),
     (
         "thorp home",
@@ -111,6 +112,7 @@ const GOES_ON: [(&str, &str); 5] = [
     ),
     ("thorp ca serve", "--until-stdin-closes"),
     ("thorp watch", ""),
+    ("thorp web", "--listen 127.0.0.1:0 --until-stdin-closes"),
 ];
 
 /// A village, and what stands for addresses and tokens of the examples.

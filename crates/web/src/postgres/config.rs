@@ -9,6 +9,9 @@ use tokio_postgres::config::Host;
 /// A name in the database has at most so many bytes.
 const NAME_BYTES_MAX: usize = 63;
 
+/// Where Debian's server has its socket.
+const SOCKET_DIR: &str = "/var/run/postgresql";
+
 /// Events of the stream that wait for the keeper. Above that the database waits.
 const EVENTS_WAITING: usize = 1_024;
 
@@ -29,7 +32,14 @@ impl Postgres {
     ///
     /// The address cannot be read, or the name is no lower-case word of PostgreSQL.
     pub fn new(address: &str, name: &str) -> Result<Self, PostgresError> {
-        let config = address.parse().map_err(PostgresError::Address)?;
+        let mut config: tokio_postgres::Config = address.parse().map_err(PostgresError::Address)?;
+        // What an address leaves out is as `psql` has it.
+        if config.get_hosts().is_empty() {
+            config.host(SOCKET_DIR);
+        }
+        if config.get_user().is_none() {
+            config.user(std::env::var("USER").unwrap_or_else(|_| String::from("postgres")));
+        }
         let is_word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
         let is_name = !name.is_empty() && name.len() <= NAME_BYTES_MAX && name.bytes().all(is_word);
         match is_name {
@@ -67,7 +77,7 @@ impl Postgres {
         let host = match self.config.get_hosts().first() {
             Some(Host::Tcp(host)) => host.clone(),
             Some(Host::Unix(path)) => path.display().to_string(),
-            None => String::from("localhost"),
+            None => String::from(SOCKET_DIR),
         };
         let port = self.config.get_ports().first().copied().unwrap_or(5432);
         let name = self.name.as_str();

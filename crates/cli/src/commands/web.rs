@@ -1,0 +1,188 @@
+//! `thorp web`: a reverse proxy whose cache is never stale.
+
+use super::node::{Shutdown, shutdown};
+use super::{say, say_json};
+use crate::failure::{Code, Failure};
+use clap::Args;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use thorp_server::{Bytes, LogConfig, init_logs};
+use thorp_versions::{Memory, Reader, Writer};
+use thorp_web::{Health, Postgres, Proxy, Recipe, keep, serve};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+/// What `thorp web` is told.
+#[derive(Args, Debug)]
+#[command(after_help = HELP)]
+pub(crate) struct Options {
+    /// The application, as http://127.0.0.1:8000
+    #[arg(long, value_name = "URL")]
+    origin: String,
+    /// Its database, as postgresql://postgres@localhost/wiki; its role has to be a superuser
+    #[arg(long, value_name = "URL")]
+    postgres: String,
+    /// What rows and answers stand for
+    #[arg(long, value_name = "FILE")]
+    recipe: PathBuf,
+    /// Where clients connect
+    #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:8080")]
+    listen: String,
+    /// Memory for answers, as 1048576 or "256 MiB"
+    #[arg(long, value_name = "SIZE", default_value = "256 MiB")]
+    cache_bytes: Bytes,
+    /// What its publication, slot and standby are called in the database
+    #[arg(long, value_name = "NAME", default_value = "thorp")]
+    name: String,
+    /// error, warn, info, debug or trace
+    #[arg(long, value_name = "LEVEL", default_value = "info")]
+    log_level: String,
+    /// Tell in JSON where it answers, once it does
+    #[arg(long)]
+    json: bool,
+    /// Shut down when standard input ends: for programs that start this one
+    #[arg(long, hide = true)]
+    until_stdin_closes: bool,
+}
+
+/// Runs until it is told to end.
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let source = Postgres::new(&options.postgres, &options.name).map_err(usage)?;
+    let recipe = fs::read_to_string(&options.recipe)
+        .map_err(|error| Failure::file(&options.recipe, &error))?;
+    let recipe = Recipe::parse(&recipe).map_err(|error| {
+        let what = format!("{}: {error}", options.recipe.display());
+        Failure::new(what, "mend the recipe").with(Code::Usage)
+    })?;
+    let table = Arc::new(Memory::new());
+    let kept = Kept {
+        source,
+        recipe: Arc::new(recipe),
+        writer: Writer::new(Arc::clone(&table)),
+    };
+    let cache_bytes = options.cache_bytes.0;
+    let reader = Reader::new(table);
+    let recipe = Arc::clone(&kept.recipe);
+    let proxy = Proxy::new(&options.origin, recipe, reader, cache_bytes).map_err(usage)?;
+    let log = LogConfig {
+        level: options.log_level.clone(),
+        ..LogConfig::default()
+    };
+    init_logs(&log).map_err(|error| Failure::new(error.to_string(), "").with(Code::Usage))?;
+    let runtime = tokio::runtime::Runtime::new()
+        .map_err(|error| Failure::new(format!("the system gives no runtime: {error}"), ""))?;
+    runtime.block_on(async {
+        let shutdown = shutdown(options.until_stdin_closes)?;
+        until(options, kept, Arc::new(proxy), shutdown).await
+    })
+}
+
+/// A source, and who writes its table.
+struct Kept {
+    source: Postgres,
+    recipe: Arc<Recipe>,
+    writer: Writer<Arc<Memory>>,
+}
+
+async fn until(
+    options: &Options,
+    kept: Kept,
+    proxy: Arc<Proxy<Arc<Memory>>>,
+    shutdown: Shutdown,
+) -> Result<(), Failure> {
+    let listen = &options.listen;
+    let listener = TcpListener::bind(listen).await.map_err(|error| {
+        Failure::new(
+            format!("{listen}: {error}"),
+            "give a free address with --listen",
+        )
+    })?;
+    let address = listener
+        .local_addr()
+        .map_err(|error| Failure::new(error.to_string(), ""))?;
+    let (stop, stopped) = watch::channel(false);
+    let (says, health) = watch::channel(Health::Away(String::from("it starts")));
+    let keeper = keep(kept.source, kept.recipe, kept.writer, says, stopped.clone());
+    let keeper = tokio::spawn(keeper);
+    let telling = tokio::spawn(tell(health));
+    match options.json {
+        true => say_json(&serde_json::json!({ "address": address.to_string() }))?,
+        false => say(&format!(
+            "ready: http://{address}, in front of {}",
+            options.origin
+        ))?,
+    }
+    let serving = serve(listener, proxy, stopped);
+    let served = tokio::select! {
+        served = serving => served,
+        () = shutdown => Ok(()),
+    };
+    stop.send_replace(true);
+    // The keeper takes its name out of the database, so that no commit waits for it.
+    let kept = keeper.await;
+    telling.abort();
+    served.map_err(|error| Failure::new(format!("{address}: {error}"), ""))?;
+    kept.map_err(|error| Failure::new(format!("the keeper: {error}"), ""))
+}
+
+/// Says when there are hits and when there are none.
+async fn tell(mut health: watch::Receiver<Health>) {
+    while health.changed().await.is_ok() {
+        match &*health.borrow_and_update() {
+            Health::Live => eprintln!("live: commits wait for the keeper, and answers are kept"),
+            Health::Away(why) => eprintln!("away: {why}. All requests go to the origin"),
+        }
+    }
+}
+
+fn usage(error: impl std::fmt::Display) -> Failure {
+    Failure::new(error.to_string(), "see `thorp web --help`").with(Code::Usage)
+}
+
+const HELP: &str = "\
+It serves an answer from its cache only if nothing has changed on which the answer rests. It knows \
+that from the database: each commit waits until `thorp web` has noted what it changes. A recipe says \
+which keys a row stands for, and which answers rest on which keys; other answers pass through. The \
+database needs wal_level=logical, and a publication: CREATE PUBLICATION thorp FOR ALL TABLES. While \
+`thorp web` is killed or stopped, commits wait for it: end it with SIGTERM, or start it again.
+
+Examples:
+  thorp web --origin http://127.0.0.1:8000 --postgres postgresql:///shop --recipe shop.toml";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: Options,
+    }
+
+    fn refused(words: &[&str], recipe: &str) -> String {
+        let place = tempfile::tempdir().expect("a directory");
+        let path = place.path().join("shop.toml");
+        fs::write(&path, recipe).expect("a file");
+        let path = path.display().to_string();
+        let line = [&["web", "--recipe", &path], words].concat();
+        let options = Line::parse_from(line).options;
+        let failure = run(&options).expect_err("it is refused");
+        failure.what().to_owned()
+    }
+
+    #[test]
+    fn what_cannot_be_right_is_said_before_anything_runs() {
+        let (origin, database) = ("http://127.0.0.1:1", "postgresql://localhost/a");
+        for (origin, database, recipe, words) in [
+            ("ftp://a", database, "", "is no origin"),
+            ("http://a/path", database, "", "is no origin"),
+            (origin, "postgresql://[", "", "the address of the database"),
+            (origin, database, "[tables]\na = 1", "shop.toml"),
+        ] {
+            let said = refused(&["--origin", origin, "--postgres", database], recipe);
+            assert!(said.contains(words), "{said}");
+        }
+    }
+}
