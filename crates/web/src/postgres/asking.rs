@@ -2,6 +2,7 @@
 
 use super::config::Postgres;
 use super::error::PostgresError;
+use super::standby;
 use crate::clock;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -47,14 +48,23 @@ async fn beat(source: &Postgres, answers: &mpsc::Sender<Answer>) -> Result<(), P
     }
 }
 
-/// Whether commits wait for this standby, as the database says.
+/// Whether commits wait for this keeper, and for nobody who could stand in for it (trap W26): the names are its own alone, no other standby
+/// has its name, and the one that the database calls *sync* reads the keeper's slot.
 pub(super) async fn is_waited_for(
     client: &tokio_postgres::Client,
     name: &str,
 ) -> Result<bool, PostgresError> {
-    let question = "SELECT count(*) FROM pg_stat_replication WHERE application_name = $1 AND sync_state = 'sync'";
-    let row = client.query_one(question, &[&name]).await?;
-    Ok(row.get::<_, i64>(0) == 1)
+    let question = "
+        SELECT current_setting('synchronous_standby_names') = $2
+            AND count(*) = 1
+            AND count(*) FILTER (WHERE slot.slot_name IS NOT NULL AND standby.sync_state = 'sync') = 1
+        FROM pg_stat_replication AS standby
+        LEFT JOIN pg_replication_slots AS slot ON slot.active_pid = standby.pid AND slot.slot_name = $1
+        WHERE standby.application_name = $1";
+    let row = client
+        .query_one(question, &[&name, &standby::only(name)])
+        .await?;
+    Ok(row.get(0))
 }
 
 /// Asks which of the transactions that come here are visible, until no more come.

@@ -57,7 +57,7 @@ impl fmt::Display for PostgresError {
             PostgresError::NotWaitedFor => write!(f, "the database does not wait for the keeper"),
             PostgresError::NoLongerWaitedFor => write!(
                 f,
-                "the database no longer waits for the keeper: somebody took its name out of synchronous_standby_names"
+                "the database no longer waits for the keeper alone: look at synchronous_standby_names, and for a standby of the same name"
             ),
             PostgresError::TooManyOpen => write!(f, "too many transactions wait to become visible"),
         }

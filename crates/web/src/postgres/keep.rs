@@ -8,7 +8,6 @@ use super::keys::{Changed, Relations};
 use super::{standby, xid};
 use crate::random;
 use crate::recipe::Recipe;
-use bytes::Bytes;
 use pgwire_replication::{Lsn, ReplicationClient, ReplicationEvent};
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,10 +57,10 @@ pub async fn keep<C: Writable + Send>(
         let Err(error) = ended else {
             break;
         };
-        tracing::warn!("the keeper of {} is away: {error}", source.name());
-        health.send_replace(Health::Away(error.to_string()));
         // What was not decoded may be seen from now on.
         writer.restart(random::number());
+        tracing::warn!("the keeper of {} is away: {error}", source.name());
+        health.send_replace(Health::Away(error.to_string()));
         tokio::select! {
             () = tokio::time::sleep(AGAIN_AFTER) => {}
             _ = stop.wait_for(|stop| *stop) => {}
@@ -95,8 +94,10 @@ struct Life<'a, C> {
     decoding: Option<(u32, Changed)>,
     /// About the number that the database gives next.
     next_xid: u64,
-    /// The keeper's own message that the stream has brought last.
-    heard: Option<Bytes>,
+    /// The message of the keeper's own commit that it waits for. Nobody else knows it.
+    awaited: Option<String>,
+    /// The transaction that is being decoded has it.
+    is_heard: bool,
     begun: Option<mpsc::UnboundedSender<u64>>,
 }
 
@@ -119,7 +120,8 @@ impl<'a, C: Writable> Life<'a, C> {
             relations: Relations::default(),
             decoding: None,
             next_xid: 0,
-            heard: None,
+            awaited: None,
+            is_heard: false,
             begun: None,
         }
     }
@@ -229,10 +231,6 @@ impl<'a, C: Writable> Life<'a, C> {
         }
         let (_, position) = self.emit(client, stream, answered, false).await?;
         stream.update_applied_lsn(position);
-        // What is decoded may not be visible yet.
-        while self.keeper.open() > 0 {
-            self.step(stream, answered).await?;
-        }
         Ok(())
     }
 
@@ -249,15 +247,13 @@ impl<'a, C: Writable> Life<'a, C> {
         other.batch_execute("SET synchronous_commit = on").await?;
         let row = other.query_one("SELECT pg_backend_pid()", &[]).await?;
         let backend: i32 = row.get(0);
-        let words = nonce.clone();
+        self.awaited = Some(nonce.clone());
         let commit = tokio::spawn(async move {
             let emit = "SELECT pg_logical_emit_message(true, $1, $2)::text";
-            other.query_one(emit, &[&PREFIX, &words]).await
+            other.query_one(emit, &[&PREFIX, &nonce]).await
         });
         let position = loop {
-            let position = self.step(stream, answered).await?;
-            let is_heard = self.heard.as_deref() == Some(nonce.as_bytes());
-            if let Some(position) = position.filter(|_| is_heard) {
+            if let Some(position) = self.step(stream, answered).await? {
                 break position;
             }
         };
@@ -288,7 +284,7 @@ impl<'a, C: Writable> Life<'a, C> {
         Ok(())
     }
 
-    /// Handles the next event. Returns the end of a transaction of the keeper's own, which the caller acknowledges.
+    /// Handles the next event. Returns the end of the commit that is awaited, which the caller acknowledges.
     async fn step(
         &mut self,
         stream: &mut ReplicationClient,
@@ -326,7 +322,7 @@ impl<'a, C: Writable> Life<'a, C> {
         match event {
             ReplicationEvent::Begin { xid, .. } => {
                 self.decoding = Some((xid, Changed::nothing()));
-                self.heard = None;
+                self.is_heard = false;
             }
             ReplicationEvent::XLogData { data, .. } => {
                 if let Some((_, changed)) = &mut self.decoding {
@@ -334,17 +330,16 @@ impl<'a, C: Writable> Life<'a, C> {
                         .take(decode::read(data), self.recipe, changed);
                 }
             }
-            ReplicationEvent::Message {
-                prefix, content, ..
-            } if prefix == PREFIX => {
-                self.heard = Some(content);
+            ReplicationEvent::Message { content, .. } => {
+                let awaited = self.awaited.as_ref().map(String::as_bytes);
+                self.is_heard |= awaited == Some(&content[..]);
             }
-            ReplicationEvent::Message { .. } => {}
             ReplicationEvent::Commit { end_lsn, .. } => {
                 if let Some((low, changed)) = self.decoding.take() {
                     self.commits(low, changed)?;
                 }
-                if self.heard.is_some() {
+                if std::mem::take(&mut self.is_heard) {
+                    self.awaited = None;
                     return Ok(Some(end_lsn));
                 }
                 stream.update_applied_lsn(end_lsn);

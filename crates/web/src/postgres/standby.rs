@@ -17,7 +17,7 @@ pub(super) async fn remove(client: &Client, name: &str) -> Result<(), PostgresEr
 }
 
 /// All commits wait for this standby, and for no other one.
-fn only(name: &str) -> String {
+pub(super) fn only(name: &str) -> String {
     format!("FIRST 1 ({name})")
 }
 

@@ -86,13 +86,20 @@ impl Answer {
 /// What leaves of a coherent route becomes no stale copy (rule W10).
 pub(crate) fn make_coherent(headers: &mut HeaderMap, tag: &str) {
     drop_fields_of_connection(headers);
+    // What the origin lets nobody else keep, nobody else may keep.
+    let is_said = |directive| has_directive(headers, directive);
+    let control = match (is_said("no-store"), is_said("private")) {
+        (true, _) => "no-store",
+        (false, true) => "private, no-cache",
+        (false, false) => "no-cache",
+    };
     OF_COPIES.iter().for_each(|name| {
         headers.remove(name);
     });
     OF_COPIES_BY_NAME.iter().for_each(|name| {
         headers.remove(*name);
     });
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(control));
     let is_strong = |tag: &HeaderValue| tag.as_bytes().starts_with(b"\"");
     if !headers.get(header::ETAG).is_some_and(is_strong)
         && let Ok(tag) = HeaderValue::from_str(tag)
@@ -205,6 +212,15 @@ mod tests {
             ("connection", "x-own"),
             ("x-own", "1"),
         ]);
+        for (origin, left) in [
+            ("private, max-age=9", "private, no-cache"),
+            ("No-Store", "no-store"),
+        ] {
+            let mut answer = answer(&[("cache-control", origin)]);
+            make_coherent(answer.headers_mut(), "\"a\"");
+            let control = answer.headers().get("cache-control");
+            assert_eq!(control.map(HeaderValue::as_bytes), Some(left.as_bytes()));
+        }
         let headers = headers.headers_mut();
         make_coherent(headers, "\"thorp-2a\"");
         assert_eq!(

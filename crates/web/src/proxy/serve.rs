@@ -106,6 +106,9 @@ impl<C: Cells + Send + Sync + 'static> Proxy<C> {
 
     /// Answers one request.
     pub async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response<Outgoing> {
+        if let Some(refused) = refused(&request) {
+            return refused;
+        }
         let Some(coherent) = Coherent::of(&request, &self.recipe) else {
             return self.pass(request).await;
         };
@@ -304,6 +307,19 @@ impl From<Answer> for Response<Outgoing> {
     }
 }
 
+/// A request that no origin gets: two hosts would let it and the cache mean different ones.
+fn refused<B>(request: &Request<B>) -> Option<Response<Outgoing>> {
+    let hosts = request.headers().get_all(header::HOST).iter().count();
+    match request.method() {
+        _ if hosts > 1 => Some(plain(StatusCode::BAD_REQUEST, "a request names one host")),
+        &Method::CONNECT | &Method::TRACE => {
+            let words = "the proxy makes no tunnels and no traces";
+            Some(plain(StatusCode::METHOD_NOT_ALLOWED, words))
+        }
+        _ => None,
+    }
+}
+
 /// The origin has not answered.
 fn failed(error: &OriginError) -> Response<Outgoing> {
     tracing::warn!("{error}");
@@ -311,7 +327,12 @@ fn failed(error: &OriginError) -> Response<Outgoing> {
         OriginError::Away(_) => StatusCode::BAD_GATEWAY,
         OriginError::Slow => StatusCode::GATEWAY_TIMEOUT,
     };
-    let mut response = Response::new(origin::whole(Bytes::from(format!("{error}\n"))));
+    plain(status, &error.to_string())
+}
+
+/// An answer of the proxy's own.
+fn plain(status: StatusCode, words: &str) -> Response<Outgoing> {
+    let mut response = Response::new(origin::whole(Bytes::from(format!("{words}\n"))));
     *response.status_mut() = status;
     let plain = HeaderValue::from_static("text/plain; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, plain);

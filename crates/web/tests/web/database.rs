@@ -20,7 +20,11 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) struct Database {
     directory: TempDir,
     server: Child,
+    programs: PathBuf,
 }
+
+/// A program that is stopped when this is dropped.
+pub(crate) struct Running(Child);
 
 impl Database {
     /// Starts a server. None: this machine has none, and the test says so.
@@ -67,7 +71,12 @@ impl Database {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()?;
-        let mut database = Database { directory, server };
+        let programs = programs.to_owned();
+        let mut database = Database {
+            directory,
+            server,
+            programs,
+        };
         let end = Instant::now() + PATIENCE;
         while database.try_connect().await.is_err() {
             assert!(
@@ -91,6 +100,25 @@ impl Database {
         self.try_connect().await.expect("a session")
     }
 
+    /// Another standby, with this name, that says at once that it has everything.
+    pub(crate) fn standby(&self, name: &str) -> Running {
+        let place = self.directory.path();
+        let kept = place.join("wal");
+        fs::create_dir(&kept).expect("a directory");
+        if is_root() {
+            chown(&kept, Some(NOBODY), Some(NOBODY)).expect("a directory of its own");
+        }
+        let child = as_nobody(&self.programs.join("pg_receivewal"))
+            .args(["--synchronous", "--username=postgres", "--host"])
+            .arg(place)
+            .arg("--directory")
+            .arg(kept)
+            .env("PGAPPNAME", name)
+            .stderr(Stdio::null())
+            .spawn();
+        Running(child.expect("a standby"))
+    }
+
     async fn try_connect(&self) -> Result<Client, tokio_postgres::Error> {
         let (client, connection) = tokio_postgres::connect(&self.address(), NoTls).await?;
         tokio::spawn(connection);
@@ -103,6 +131,14 @@ impl Drop for Database {
         // It may be gone already.
         let _ = self.server.kill();
         let _ = self.server.wait();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may be gone already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 

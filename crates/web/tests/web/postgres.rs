@@ -110,12 +110,6 @@ async fn who_is_not_waited_for_serves_nothing() {
     .await;
     run(&client, "SELECT pg_reload_conf()").await;
     let evidence = kept.reader.evidence();
-    // A keeper that begins again does not share its place.
-    run(
-        &client,
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_replication",
-    )
-    .await;
     kept.until(|health| matches!(health, Health::Away(why) if why.contains("stand in")))
         .await;
     assert!(kept.check(evidence, &item(1)).is_err());
@@ -124,4 +118,18 @@ async fn who_is_not_waited_for_serves_nothing() {
     kept.until(|health| *health == Health::Live).await;
     kept.until_passes(&item(1)).await;
     assert_eq!(kept.check(evidence, &item(1)), Err(Denied::OtherGeneration));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_could_be_stood_in_for_serves_nothing() {
+    let Some(mut kept) = Kept::start().await else {
+        return;
+    };
+    let evidence = kept.reader.evidence();
+    let other = kept.database.standby("thorp");
+    kept.until(|health| matches!(health, Health::Away(_))).await;
+    assert!(kept.check(evidence, &item(1)).is_err());
+    drop(other);
+    kept.until(|health| *health == Health::Live).await;
+    kept.until_passes(&item(1)).await;
 }

@@ -16,7 +16,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 use std::time::Duration;
 use thorp_web::{Proxy, Recipe, serve};
-use tokio::net::TcpListener;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
 const CACHE_BYTES: u64 = 16 << 20;
@@ -228,6 +229,35 @@ async fn what_is_of_one_client_reaches_no_other() {
     assert_eq!(other.field("cache-status"), "thorp; hit");
     let with_query = shop.get("/items/1?with=2").await;
     assert_eq!(with_query.field("cache-status"), "thorp; fwd=bypass");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_two_could_read_in_two_ways_reaches_nobody() {
+    let Some(shop) = Shop::open().await else {
+        return;
+    };
+    let asked = shop.asked();
+    for (request, status) in [
+        ("GET /items/1 HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "400"),
+        (
+            "POST /items/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxx",
+            "400",
+        ),
+        ("CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n", "405"),
+        ("GET /items/1\r\n\r\n", "400"),
+    ] {
+        let address = shop.address.trim_start_matches("http://");
+        let mut stream = TcpStream::connect(address).await.expect("a connection");
+        stream
+            .write_all(request.as_bytes())
+            .await
+            .expect("a request");
+        let mut head = [0; 12];
+        stream.read_exact(&mut head).await.expect("an answer");
+        let head = String::from_utf8_lossy(&head);
+        assert!(head.ends_with(status), "{request:?}: {head}");
+    }
+    assert_eq!(shop.asked(), asked);
 }
 
 #[tokio::test(flavor = "multi_thread")]
