@@ -32,6 +32,17 @@ struct WrittenRoute {
     cookies: Vec<String>,
     #[serde(default)]
     query: Vec<String>,
+    #[serde(default)]
+    without: Vec<String>,
+    #[serde(default)]
+    also: Vec<WrittenAlso>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenAlso {
+    contains: String,
+    keys: Vec<String>,
 }
 
 /// What a change of a row changes.
@@ -50,6 +61,16 @@ pub struct Route {
     keys: Option<Vec<Template>>,
     cookies: Vec<String>,
     query: Vec<String>,
+    /// No hole has such a text in it.
+    without: Vec<String>,
+    also: Vec<Also>,
+}
+
+/// Keys of answers that contain a text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Also {
+    contains: String,
+    keys: Vec<Template>,
 }
 
 /// On what an answer rests.
@@ -106,7 +127,18 @@ impl fmt::Display for RecipeError {
 
 impl std::error::Error for RecipeError {}
 
+/// Recipes that come with Thorp.
+const SHIPPED: [(&str, &str); 1] = [("mediawiki", include_str!("../recipes/mediawiki.toml"))];
+
 impl Recipe {
+    /// The text of a recipe that comes with Thorp: `mediawiki`.
+    pub fn shipped(name: &str) -> Option<&'static str> {
+        let mut shipped = SHIPPED.iter();
+        shipped
+            .find(|(known, _)| *known == name)
+            .map(|(_, text)| *text)
+    }
+
     /// Reads a recipe.
     ///
     /// # Errors
@@ -136,6 +168,18 @@ impl Recipe {
         keyed.map(|(name, _)| name.as_str())
     }
 
+    /// The keys on which an answer rests beside those of its route, as its body shows.
+    pub fn also(&self, path: &str, body: &[u8]) -> Vec<String> {
+        let mut routes = self.routes.iter();
+        let found = routes.find_map(|route| Some((route, route.found(path)?)));
+        let Some((route, found)) = found else {
+            return Vec::new();
+        };
+        let also = route.also.iter().filter(|also| also.is_in(body));
+        let keys = also.flat_map(|also| &also.keys);
+        keys.filter_map(|key| fill(key, &found)).collect()
+    }
+
     /// The first route that a path belongs to, and on what its answers rest. None: the answers are not coherent.
     pub fn route(&self, path: &str) -> Option<(&Route, Rests)> {
         let found = |route: &'_ Route| route.rests(path);
@@ -159,7 +203,10 @@ impl Route {
     fn read(written: WrittenRoute) -> Result<Self, RecipeError> {
         let path = Pattern::parse(&written.path).map_err(RecipeError::Path)?;
         let keys = written.keys.as_deref().map(templates).transpose()?;
-        for template in keys.iter().flatten() {
+        let also = written.also.into_iter().map(Also::read);
+        let also: Vec<Also> = also.collect::<Result<_, _>>()?;
+        let learned = also.iter().flat_map(|also| &also.keys);
+        for template in keys.iter().flatten().chain(learned) {
             let missing = template.holes().find(|hole| !path.has(hole));
             if let Some(hole) = missing {
                 return Err(RecipeError::Hole(written.path, hole.to_owned()));
@@ -170,7 +217,16 @@ impl Route {
             keys,
             cookies: written.cookies,
             query: written.query,
+            without: written.without,
+            also,
         })
+    }
+
+    /// What stands in the holes of its path. None: it is another path.
+    fn found(&self, path: &str) -> Option<BTreeMap<String, String>> {
+        let found = self.path.matches(path)?;
+        let has = |text: &String| found.values().any(|value| value.contains(text.as_str()));
+        (!self.without.iter().any(has)).then_some(found)
     }
 
     /// Whether a cookie has no meaning for the answers.
@@ -188,14 +244,31 @@ impl Route {
     }
 
     fn rests(&self, path: &str) -> Option<Rests> {
-        let found = self.path.matches(path)?;
+        let found = self.found(path)?;
         let Some(keys) = &self.keys else {
             return Some(Rests::OnEverything);
         };
-        let find = |name: &str| found.get(name).map(String::as_str);
-        let keys = keys.iter().map(|key| key.fill(find));
+        let keys = keys.iter().map(|key| fill(key, &found));
         keys.collect::<Option<_>>().map(Rests::On)
     }
+}
+
+impl Also {
+    fn read(written: WrittenAlso) -> Result<Self, RecipeError> {
+        Ok(Also {
+            keys: templates(&written.keys)?,
+            contains: written.contains,
+        })
+    }
+
+    fn is_in(&self, body: &[u8]) -> bool {
+        let text = self.contains.as_bytes();
+        text.is_empty() || body.windows(text.len()).any(|part| part == text)
+    }
+}
+
+fn fill(key: &Template, found: &BTreeMap<String, String>) -> Option<String> {
+    key.fill(|name| found.get(name).map(String::as_str))
 }
 
 fn templates(keys: &[String]) -> Result<Vec<Template>, RecipeError> {
@@ -225,6 +298,8 @@ mod tests {
         keys = ["item:{id}"]
         cookies = ["theme"]
         query = ["lang"]
+        without = [":"]
+        also = [{ contains = "sold out", keys = ["stock", "stock:{id}"] }]
 
         [[routes]]
         path = "/report"
@@ -244,6 +319,31 @@ mod tests {
         let (_, rests) = recipe.route("/report").expect("a route");
         assert_eq!(rests, Rests::OnEverything);
         assert_eq!(recipe.route("/items/7/edit"), None);
+        assert_eq!(recipe.route("/items/shelf:7"), None);
+        let also = |body: &str| recipe.also("/items/7", body.as_bytes());
+        assert_eq!(also("it is sold out."), ["stock", "stock:7"]);
+        assert_eq!(also("sold"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_recipes_that_come_with_thorp_can_be_read() {
+        for (name, text) in SHIPPED {
+            let recipe = Recipe::parse(text).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!(Recipe::shipped(name), Some(text));
+            assert!(
+                recipe.named().count() > 0 && !recipe.routes.is_empty(),
+                "{name}"
+            );
+        }
+        let recipe = Recipe::parse(SHIPPED[0].1).expect("a recipe");
+        let (_, rests) = recipe.route("/wiki/Main_Page").expect("an article");
+        let Rests::On(keys) = rests else {
+            panic!("it rests on keys");
+        };
+        assert_eq!(keys[0], "page:0:Main_Page");
+        assert_eq!(recipe.route("/wiki/Template:Note"), None);
+        let sent_on = recipe.also("/wiki/Old_name", b"{\"wgRedirectedFrom\":\"Old_name\"}");
+        assert_eq!(sent_on, ["ns:0"]);
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub(crate) struct Options {
     /// Its database, as postgresql://postgres@localhost/wiki; its role has to be a superuser
     #[arg(long, value_name = "URL")]
     postgres: String,
-    /// What rows and answers stand for
+    /// What rows and answers stand for: a file, or the name of a recipe that comes with Thorp (mediawiki)
     #[arg(long, value_name = "FILE")]
     recipe: PathBuf,
     /// Where clients connect
@@ -49,8 +49,7 @@ pub(crate) struct Options {
 /// Runs until it is told to end.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let source = Postgres::new(&options.postgres, &options.name).map_err(usage)?;
-    let recipe = fs::read_to_string(&options.recipe)
-        .map_err(|error| Failure::file(&options.recipe, &error))?;
+    let recipe = recipe_text(options)?;
     let recipe = Recipe::parse(&recipe).map_err(|error| {
         let what = format!("{}: {error}", options.recipe.display());
         Failure::new(what, "mend the recipe").with(Code::Usage)
@@ -76,6 +75,16 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         let shutdown = shutdown(options.until_stdin_closes)?;
         until(options, kept, Arc::new(proxy), shutdown).await
     })
+}
+
+/// A recipe that comes with Thorp, or one in a file.
+fn recipe_text(options: &Options) -> Result<String, Failure> {
+    let shipped = options.recipe.to_str().and_then(Recipe::shipped);
+    match shipped {
+        Some(text) => Ok(text.to_owned()),
+        None => fs::read_to_string(&options.recipe)
+            .map_err(|error| Failure::file(&options.recipe, &error)),
+    }
 }
 
 /// A source, and who writes its table.

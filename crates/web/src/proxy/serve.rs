@@ -22,7 +22,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use thorp_versions::{Cells, Reader};
+use thorp_versions::{Cells, Place, Reader};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 
@@ -242,7 +242,14 @@ impl<C: Cells + Send + Sync + 'static> Proxy<C> {
         if let Some(ticket) = &mut ticket {
             ticket.close();
         }
-        let Coherent { name, dependencies } = asked.coherent;
+        let Coherent {
+            name,
+            mut dependencies,
+        } = asked.coherent;
+        // What the answer shows is learned last (rule W4).
+        let path = asked.path.as_ref().map_or("/", PathAndQuery::path);
+        let also = self.recipe.also(path, &answer.body);
+        dependencies.extend(also.iter().map(|key| Place::of(key)));
         let checked = self.reader.check(evidence, &dependencies, clock::now_ms());
         let is_kept = checked.is_ok();
         if let Ok(passed) = checked {
