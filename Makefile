@@ -19,6 +19,7 @@ WEAK ?= 2
 BROKEN_BESIDE ?= adya:UpdateTakenTwice appends:UpdateTakenTwice snapshots:NewerThanStanding
 OPERATIONS_MIN ?= 1000000
 READS ?= 20000
+SECONDS ?= 600
 BROKEN_READS ?= 100000
 UNBOUND ?= AnswerNotWithheld WritersNotAsked MissedNotCounted SeenWhenSent HeadsNotAwaited ReadLeaseBesideWriter
 ANSWERS ?= 100000
@@ -32,7 +33,7 @@ FAILOVER ?=
 BUILT = $(or $(CARGO_TARGET_DIR),target)
 SKIPPED = $(abspath $(BUILT))/skipped.txt
 
-.PHONY: help build demo demo-rights demo-consistency test lint floors tla tla-deep unit models-beside kill trace histories identities bounds rights-elsewhere sim logs mixed anomalies hostile same back campaign bugs fuzz tls bench large failover lab scale ocean planning clean
+.PHONY: help build demo demo-rights demo-consistency test lint floors tla tla-deep unit models-beside kill trace histories identities bounds wiki rights-elsewhere sim logs mixed anomalies hostile same back campaign bugs fuzz tls bench large failover lab scale ocean planning clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -129,6 +130,11 @@ bounds: ## Hard bounds on real processes with a home 40 ms away, counted by what
 	@for bug in $(UNBOUND); do \
 		THORP_PLANTED_BUG=$$bug $(BUILT)/planted/release/bounds --reads $(BROKEN_READS) || exit 1; \
 	done
+
+wiki: ## MediaWiki on PostgreSQL behind thorp web: no answer is older than what was acknowledged (Debian 12): make wiki SECONDS=600
+	$(CARGO) build --release -p thorp-cli
+	$(CARGO) build --release -p thorp-bench --bin wiki
+	BUILT=$(BUILT) scripts/wiki.sh $(BUILT)/release/thorp $(BUILT)/release/wiki $(SECONDS)
 
 rights-elsewhere: ## What homes and sites answer about rights, compared with casbin; wrong rules are noticed: make rights-elsewhere ANSWERS=100000
 	$(CARGO) build -p thorp-cli

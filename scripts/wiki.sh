@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# MediaWiki on PostgreSQL behind `thorp web`, all on loopback: scripts/wiki.sh THORP LOAD [SECONDS]
+#
+# THORP is the thorp command, LOAD the program that edits and reads (bench/src/bin/wiki.rs). The wiki is Debian 12's package, unpacked
+# into target/wiki and not installed. Its code is as it was; its settings say where its articles are. Needs apt-get, and the programs of a
+# PostgreSQL server. What was started is stopped at the end.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+thorp=$(realpath "$1") load=$(realpath "$2") seconds=${3:-600}
+place=$PWD/${BUILT:-target}/wiki
+programs=$(compgen -G '/usr/lib/postgresql/*/bin/initdb' | sort -V | tail -1) ||
+  { echo "no PostgreSQL server is installed: install Debian's package postgresql" >&2; exit 1; }
+programs=$(dirname "$programs")
+packages="php-common php8.2-common php8.2-cli php8.2-opcache php8.2-readline php8.2-intl php8.2-pgsql php8.2-mbstring php8.2-xml
+  mediawiki-classes mediawiki"
+
+# --- The wiki's files ---
+if [ ! -e "$place/unpacked" ]; then
+  rm -rf "$place" && mkdir -p "$place/debs" "$place/root"
+  (cd "$place/debs" && apt-get download -qq $packages) ||
+    { echo "Debian's packages of MediaWiki 1.39 and PHP 8.2 cannot be had here: this needs Debian 12" >&2; exit 1; }
+  for package in "$place"/debs/*.deb; do dpkg -x "$package" "$place/root"; done
+  touch "$place/unpacked"
+fi
+run=$(mktemp -d)
+pids=()
+stop() {
+  # The proxy first: it takes its name out of the database.
+  for pid in "${pids[@]}"; do kill -- "-$pid" 2>/dev/null && wait "$pid" 2>/dev/null || true; done
+  rm -rf "$run"
+}
+trap stop EXIT
+# Each with a group of its own, so that it ends with all that it started.
+begin() { setsid "$@" & pids=("$!" "${pids[@]}"); }
+wiki=$run/wiki
+cp -r "$place/root/usr/share/mediawiki" "$wiki"
+# These are links to places of an installed wiki.
+(cd "$wiki" && rm -f LocalSettings.php config extensions images && mkdir -p extensions images cache)
+modules=$(echo "$place"/root/usr/lib/php/2*/)
+php=("$place/root/usr/bin/php8.2" -n -d extension_dir="$modules" -d zend_extension=opcache -d memory_limit=512M)
+for module in dom xml xmlreader simplexml xmlwriter mbstring intl pgsql fileinfo ctype iconv tokenizer posix calendar; do
+  php+=(-d "extension=$module")
+done
+port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+
+# --- The database: it refuses to run as root ---
+as=()
+[ "$(id -u)" != 0 ] || as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+chmod 755 "$run" && mkdir "$run/database"
+[ "$(id -u)" != 0 ] || chown 65534:65534 "$run/database"
+database=$(port) origin=$(port) proxy=$(port)
+"${as[@]}" "$programs/initdb" --auth=trust --username=postgres --no-sync --pgdata="$run/database/data" >/dev/null
+begin "${as[@]}" "$programs/postgres" -D "$run/database/data" -k "$run/database" -p "$database" \
+  -c listen_addresses=127.0.0.1 -c wal_level=logical -c restart_after_crash=off >"$run/database.log" 2>&1
+sql() { psql -qAt -h 127.0.0.1 -p "$database" -U postgres "$@"; }
+until sql -c 'SELECT 1' >/dev/null 2>&1; do sleep 0.1; done
+sql -c 'CREATE DATABASE wiki'
+
+# --- The application ---
+"${php[@]}" "$wiki/maintenance/install.php" --dbtype postgres --dbserver 127.0.0.1 --dbport "$database" --dbname wiki \
+  --dbuser postgres --dbpass none --installdbuser postgres --installdbpass none \
+  --server "http://127.0.0.1:$proxy" --scriptpath "" --pass Only-for-a-test-1 --skins Vector Wiki Admin >"$run/install.log" 2>&1 ||
+  { cat "$run/install.log" >&2; exit 1; }
+cat >>"$wiki/LocalSettings.php" <<'SETTINGS'
+$wgArticlePath = "/wiki/$1";
+$wgUsePathInfo = true;
+$wgJobRunRate = 0;
+$wgMainCacheType = CACHE_NONE;
+$wgMessageCacheType = CACHE_NONE;
+$wgParserCacheType = CACHE_DB;
+$wgSessionCacheType = CACHE_DB;
+$wgRateLimits = [];
+SETTINGS
+cat >"$run/router.php" <<'ROUTER'
+<?php
+// What a web server does for MediaWiki: /wiki/Title is index.php with a path behind it.
+$path = parse_url($_SERVER['REQUEST_URI'], PHP_URL_PATH);
+if (!preg_match('#^/wiki/(.+)$#', $path, $found)) {
+    return false;
+}
+$_SERVER['SCRIPT_NAME'] = '/index.php';
+$_SERVER['SCRIPT_FILENAME'] = __DIR__ . '/wiki/index.php';
+$_SERVER['PATH_INFO'] = '/' . urldecode($found[1]);
+chdir(__DIR__ . '/wiki');
+require __DIR__ . '/wiki/index.php';
+ROUTER
+export PHP_CLI_SERVER_WORKERS=4
+begin "${php[@]}" -S "127.0.0.1:$origin" -t "$wiki" "$run/router.php" >"$run/php.log" 2>&1
+sql -d wiki -c "SELECT format('ALTER TABLE %I.%I REPLICA IDENTITY FULL;', schemaname, relname) FROM pg_stat_user_tables" | sql -d wiki
+sql -d wiki -c 'CREATE PUBLICATION thorp FOR ALL TABLES'
+
+# --- The proxy ---
+begin "$thorp" web --origin "http://127.0.0.1:$origin" --postgres "postgresql://postgres@127.0.0.1:$database/wiki" \
+  --recipe mediawiki --listen "127.0.0.1:$proxy" >"$run/web.log" 2>&1
+until grep -q '^live' "$run/web.log"; do
+  kill -0 "${pids[0]}" 2>/dev/null || { cat "$run/web.log" >&2; exit 1; }
+  sleep 0.1
+done
+"$load" --proxy "http://127.0.0.1:$proxy" --seconds "$seconds"
