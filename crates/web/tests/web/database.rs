@@ -37,7 +37,11 @@ impl Database {
     }
 
     async fn of(programs: &Path) -> Result<Database, Box<dyn Error>> {
-        let directory = tempfile::tempdir()?;
+        // Where `nobody` gets to.
+        let directory = match is_root() {
+            true => tempfile::tempdir_in("/tmp")?,
+            false => tempfile::tempdir()?,
+        };
         let place = directory.path();
         if is_root() {
             fs::set_permissions(place, fs::Permissions::from_mode(0o755))?;

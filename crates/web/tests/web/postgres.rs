@@ -3,6 +3,7 @@
 use crate::kept::{Kept, PATIENCE, item, run};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::Duration;
 use thorp_versions::{Denied, Place};
 use thorp_web::Health;
 
@@ -50,6 +51,8 @@ async fn nothing_that_passes_its_check_is_older_than_what_was_acknowledged() {
                 .await
                 .expect("an update");
             says.store(price, Ordering::SeqCst);
+            // Between two updates, some fills are kept.
+            tokio::time::sleep(Duration::from_millis(2)).await;
         }
     });
     let (mut fills, mut kept_fills, mut hits) = (0, 0, 0);
