@@ -10,7 +10,7 @@ mod recipe;
 mod route;
 mod template;
 
-pub use postgres::{Health, Postgres, PostgresError, keep};
+pub use postgres::{Health, Postgres, PostgresError, Watched, keep, watch_over};
 pub use proxy::{Proxy, ProxyError, serve};
 pub use recipe::{Recipe, RecipeError, Rests, Route, Table};
 pub use route::{Pattern, PatternError};

@@ -8,6 +8,7 @@
 //! | `standby` | the keeper's name among those for which commits wait |
 //! | `asking` | beats, and who is visible |
 //! | `keep` | the lives of a keeper |
+//! | `watchdog` | what lets commits go on without a keeper |
 
 mod asking;
 mod config;
@@ -16,8 +17,10 @@ mod error;
 mod keep;
 mod keys;
 mod standby;
+mod watchdog;
 mod xid;
 
 pub use config::Postgres;
 pub use error::PostgresError;
 pub use keep::{Health, keep};
+pub use watchdog::{Watched, watch_over};

@@ -11,14 +11,30 @@ pub(super) async fn add(client: &Client, name: &str) -> Result<(), PostgresError
     change(client, &only(name), &["", &only(name)]).await
 }
 
-/// Lets no commit wait any more.
+/// Lets no commit wait any more. No reader may have a young beat.
 pub(super) async fn remove(client: &Client, name: &str) -> Result<(), PostgresError> {
-    change(client, "", &[&only(name)]).await
+    change(client, "", &[&only(name), &gone(name)]).await
+}
+
+/// Lets commits wait for nobody who is there: whoever has this name is not waited for.
+pub(super) async fn end(client: &Client, name: &str) -> Result<(), PostgresError> {
+    change(client, &gone(name), &[&only(name)]).await
+}
+
+/// For whom commits wait.
+pub(super) async fn names(client: &Client) -> Result<String, PostgresError> {
+    let question = "SELECT current_setting('synchronous_standby_names')";
+    Ok(client.query_one(question, &[]).await?.get(0))
 }
 
 /// All commits wait for this standby, and for no other one.
 pub(super) fn only(name: &str) -> String {
     format!("FIRST 1 ({name})")
+}
+
+/// A name that nobody has: no name of a keeper has a capital letter.
+pub(super) fn gone(name: &str) -> String {
+    format!("FIRST 1 (\"GONE {name}\")")
 }
 
 /// Sets the names, if they are one of these.
@@ -34,15 +50,12 @@ async fn change(client: &Client, names: &str, from: &[&str]) -> Result<(), Postg
 }
 
 async fn change_locked(client: &Client, names: &str, from: &[&str]) -> Result<(), PostgresError> {
-    let row = client
-        .query_one("SELECT current_setting('synchronous_standby_names')", &[])
-        .await?;
-    let found: &str = row.get(0);
+    let found = self::names(client).await?;
     if found == names {
         return Ok(());
     }
-    if !from.contains(&found) {
-        return Err(PostgresError::Names(found.to_owned()));
+    if !from.contains(&found.as_str()) {
+        return Err(PostgresError::Names(found));
     }
     // A name is a word, so it needs no quotes.
     let set = format!("ALTER SYSTEM SET synchronous_standby_names = '{names}'");

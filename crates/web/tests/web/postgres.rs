@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 use thorp_versions::{Denied, Place};
-use thorp_web::Health;
+use thorp_web::{Health, Postgres, Watched, watch_over};
+use tokio::sync::watch;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_commit_is_in_the_table_before_it_is_answered() {
@@ -135,4 +136,28 @@ async fn who_could_be_stood_in_for_serves_nothing() {
     drop(other);
     kept.until(|health| *health == Health::Live).await;
     kept.until_passes(&item(1)).await;
+}
+
+/// Traps W8 and W25: a keeper hangs. Its commits go on some time, and nobody serves a hit then.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hung_keeper_holds_up_no_commit_for_ever() {
+    let Some(kept) = Kept::start().await else {
+        return;
+    };
+    let (says, mut watched) = watch::channel(Watched::Well);
+    let source = Postgres::new(&kept.database.address(), "thorp").expect("an address");
+    let watchdog = tokio::spawn(watch_over(source, says, kept.stop.subscribe()));
+    let client = kept.database.connect().await;
+    run(&client, "UPDATE item SET price = 1 WHERE id = 1").await;
+    let evidence = kept.until_passes(&item(1)).await;
+    // Its tasks end in the midst, and with them its stream.
+    kept.keeper.abort();
+    let update = client.batch_execute("UPDATE item SET price = 2 WHERE id = 1");
+    let updated = tokio::time::timeout(PATIENCE, update).await;
+    updated.expect("it goes on").expect("an update");
+    assert_eq!(kept.check(evidence, &item(1)), Err(Denied::NoBeat));
+    let let_go = watched.wait_for(|said| matches!(said, Watched::LetGo(_)));
+    assert!(tokio::time::timeout(PATIENCE, let_go).await.is_ok());
+    kept.stop.send_replace(true);
+    watchdog.await.expect("it ends");
 }
