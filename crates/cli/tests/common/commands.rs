@@ -11,7 +11,7 @@ pub(crate) struct Listed {
     /// As `rights grant`.
     pub(crate) command: String,
     pub(crate) help: String,
-    /// It has commands of its own.
+    /// It does nothing but its own commands.
     pub(crate) is_group: bool,
 }
 
@@ -30,12 +30,17 @@ fn add(words: &[&str], all: &mut Vec<Listed>) {
         all.push(Listed {
             command: words.join(" "),
             help: said.out.clone(),
-            is_group: !names.is_empty(),
+            is_group: usage(&said.out).is_some_and(|usage| usage.contains("<COMMAND>")),
         });
     }
     for name in names {
         add(&[words, &[name]].concat(), all);
     }
+}
+
+/// How it is called: the first way, if there are several.
+fn usage(help: &str) -> Option<&str> {
+    help.lines().find(|line| line.starts_with("Usage:"))
 }
 
 /// The names under *Commands*.

@@ -100,7 +100,7 @@ const WITH_OLGA: [&str; 3] = ["audit", "group", "doubt"];
 
 /// Commands that go on until they are stopped, and what a test adds to them: no port that another test could have, and
 /// no life after the test's.
-const GOES_ON: [(&str, &str); 6] = [
+const GOES_ON: [(&str, &str); 7] = [
     ("thorp dev", "--until-stdin-closes"),
     (
         "thorp home",
@@ -112,6 +112,7 @@ const GOES_ON: [(&str, &str); 6] = [
     ),
     ("thorp ca serve", "--until-stdin-closes"),
     ("thorp watch", ""),
+    ("thorp web watchdog", "--until-stdin-closes"),
     ("thorp web", "--listen 127.0.0.1:0 --until-stdin-closes"),
 ];
 

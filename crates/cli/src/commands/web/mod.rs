@@ -1,9 +1,11 @@
 //! `thorp web`: a reverse proxy whose cache is never stale.
 
+mod watchdog;
+
 use super::node::{Shutdown, shutdown};
 use super::{say, say_json};
 use crate::failure::{Code, Failure};
-use clap::Args;
+use clap::{Args, Subcommand};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,8 +17,23 @@ use tokio::sync::watch;
 
 /// What `thorp web` is told.
 #[derive(Args, Debug)]
-#[command(after_help = HELP)]
+#[command(after_help = HELP, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct Options {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    proxy: Option<ProxyOptions>,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Let commits go on when `thorp web` is gone
+    Watchdog(watchdog::Options),
+}
+
+/// What the proxy is told.
+#[derive(Args, Debug)]
+struct ProxyOptions {
     /// The application, as http://127.0.0.1:8000
     #[arg(long, value_name = "URL")]
     origin: String,
@@ -48,6 +65,14 @@ pub(crate) struct Options {
 
 /// Runs until it is told to end.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    match (&options.command, &options.proxy) {
+        (Some(Command::Watchdog(options)), _) => watchdog::run(options),
+        (None, Some(options)) => run_proxy(options),
+        (None, None) => Err(usage("nothing was named to stand in front of")),
+    }
+}
+
+fn run_proxy(options: &ProxyOptions) -> Result<(), Failure> {
     let source = Postgres::new(&options.postgres, &options.name).map_err(usage)?;
     let recipe = recipe_text(options)?;
     let recipe = Recipe::parse(&recipe).map_err(|error| {
@@ -78,7 +103,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 }
 
 /// A recipe that comes with Thorp, or one in a file.
-fn recipe_text(options: &Options) -> Result<String, Failure> {
+fn recipe_text(options: &ProxyOptions) -> Result<String, Failure> {
     let shipped = options.recipe.to_str().and_then(Recipe::shipped);
     match shipped {
         Some(text) => Ok(text.to_owned()),
@@ -95,7 +120,7 @@ struct Kept {
 }
 
 async fn until(
-    options: &Options,
+    options: &ProxyOptions,
     kept: Kept,
     proxy: Arc<Proxy<Arc<Memory>>>,
     shutdown: Shutdown,
@@ -154,7 +179,8 @@ It serves an answer from its cache only if nothing has changed on which the answ
 that from the database: each commit waits until `thorp web` has noted what it changes. A recipe says \
 which keys a row stands for, and which answers rest on which keys; other answers pass through. The \
 database needs wal_level=logical, and a publication: CREATE PUBLICATION thorp FOR ALL TABLES. While \
-`thorp web` is killed or stopped, commits wait for it: end it with SIGTERM, or start it again.
+`thorp web` is killed or stopped, commits wait for it: end it with SIGTERM, and run `thorp web \
+watchdog` beside the database.
 
 Examples:
   thorp web --origin http://127.0.0.1:8000 --postgres postgresql:///shop --recipe shop.toml";
