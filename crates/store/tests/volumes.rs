@@ -94,17 +94,27 @@ impl Home {
     }
 
     fn fill(&mut self) {
-        // A home looks before it takes a commit.
+        // A home looks before it takes a commit. A compaction that begins in between may take the room: then it looks again.
+        let mut refused = 0;
         while self.store.ask_space(1 << 20).is_ok() || self.reclaims() {
             let number = self.commits;
             let pages = (0..PAGES_PER_COMMIT)
                 .map(|_| self.value())
                 .collect::<Vec<_>>();
             let value = pages.concat();
-            self.commit(
+            let batch = self.batch(
                 Purpose::NewData,
                 vec![put(Table::Log, key(number, 0), value)],
             );
+            match self.store.commit(&batch) {
+                Ok(()) => refused = 0,
+                Err(StorageError::Full { .. }) if refused < TRIES => {
+                    refused += 1;
+                    thread::sleep(Duration::from_millis(20));
+                    continue;
+                }
+                Err(error) => panic!("round {}, commit {number}: {error}", self.round),
+            }
             self.commits += 1;
             if self.commits - self.installed >= INSTALLED_AT_ONCE {
                 self.install();
@@ -143,18 +153,22 @@ impl Home {
         }
     }
 
-    /// What a full home does when something does not fit that has to: it reclaims, and tries again until it fits.
-    fn commit(&mut self, purpose: Purpose, ops: Vec<Op>) {
+    fn batch(&mut self, purpose: Purpose, ops: Vec<Op>) -> [Batch; 1] {
         self.marks += 1;
-        let batch = [Batch {
+        [Batch {
             mark: Mark(self.marks),
             purpose,
             ops,
-        }];
+        }]
+    }
+
+    /// What a full home does when something does not fit that has to: it reclaims, and tries again until it fits.
+    fn commit(&mut self, purpose: Purpose, ops: Vec<Op>) {
+        let batch = self.batch(purpose, ops);
         for _ in 0..TRIES {
             match self.store.commit(&batch) {
                 Ok(()) => return,
-                Err(StorageError::Full { .. }) if purpose > Purpose::NewData => {}
+                Err(StorageError::Full { .. }) => {}
                 Err(error) => panic!("round {}, commit {}: {error}", self.round, self.commits),
             }
             self.store.reclaim().unwrap();
