@@ -275,9 +275,9 @@ impl<'a, C: Writable> Life<'a, C> {
         &mut self,
         stream: &mut ReplicationClient,
         answered: &mut mpsc::Receiver<Answer>,
-        while_: Duration,
+        pause: Duration,
     ) -> Result<(), PostgresError> {
-        let end = tokio::time::Instant::now() + while_;
+        let end = tokio::time::Instant::now() + pause;
         while let Ok(stepped) = tokio::time::timeout_at(end, self.step(stream, answered)).await {
             stepped?;
         }

@@ -52,7 +52,7 @@ impl fmt::Display for OriginError {
 }
 
 /// What the origin has sent.
-pub(crate) enum Body_ {
+pub(crate) enum Received {
     /// All of it.
     Whole(Bytes),
     /// It is too long to be stored: what has come, and what still comes.
@@ -104,7 +104,7 @@ impl Origin {
 }
 
 /// Reads a body as far as it may be stored.
-pub(crate) async fn read(mut body: Incoming) -> Result<Body_, OriginError> {
+pub(crate) async fn read(mut body: Incoming) -> Result<Received, OriginError> {
     let mut parts = Vec::new();
     let mut length = 0;
     while let Some(frame) = body.frame().await {
@@ -116,10 +116,10 @@ pub(crate) async fn read(mut body: Incoming) -> Result<Body_, OriginError> {
         parts.push(data);
         if length > STORED_BYTES_MAX {
             let begun = Bytes::from(parts.concat());
-            return Ok(Body_::Long(Begun { begun, rest: body }.boxed()));
+            return Ok(Received::Long(Begun { begun, rest: body }.boxed()));
         }
     }
-    Ok(Body_::Whole(Bytes::from(parts.concat())))
+    Ok(Received::Whole(Bytes::from(parts.concat())))
 }
 
 /// A body whose first part is here.

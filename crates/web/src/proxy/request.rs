@@ -1,29 +1,17 @@
 //! What a request asks for, and whether the cache may answer it.
 
-use super::answer::drop_fields_of_connection;
 use crate::recipe::{Recipe, Rests};
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request};
 use thorp_versions::Place;
 
-/// Fields of a client that would shape an answer without being part of its name in the cache (trap W18), or that ask for another one.
-const UNKEYED: [HeaderName; 8] = [
-    header::COOKIE,
-    header::FORWARDED,
-    header::IF_MATCH,
-    header::IF_NONE_MATCH,
-    header::IF_MODIFIED_SINCE,
-    header::IF_UNMODIFIED_SINCE,
-    header::IF_RANGE,
-    header::ACCEPT_ENCODING,
-];
-const UNKEYED_BY_NAME: [&str; 6] = [
-    "x-forwarded-for",
-    "x-forwarded-host",
-    "x-forwarded-proto",
-    "x-original-url",
-    "x-rewrite-url",
-    "x-http-method-override",
+/// The fields of a client that reach the origin for an answer that others may have. Any other one could shape the answer without being part of
+/// its name in the cache (trap W18). If the answer varies by one of the last three, it says so, and is not stored.
+const FORWARDED: [HeaderName; 4] = [
+    header::HOST,
+    header::ACCEPT,
+    header::ACCEPT_LANGUAGE,
+    header::USER_AGENT,
 ];
 
 /// The name of an answer in the cache.
@@ -78,13 +66,11 @@ impl Coherent {
 
 /// The fields that go to the origin for an answer that others may have.
 pub(crate) fn shared_fields(headers: &HeaderMap) -> HeaderMap {
-    let mut fields = headers.clone();
-    drop_fields_of_connection(&mut fields);
-    for name in &UNKEYED {
-        fields.remove(name);
-    }
-    for name in UNKEYED_BY_NAME {
-        fields.remove(name);
+    let mut fields = HeaderMap::new();
+    for name in FORWARDED {
+        for value in headers.get_all(&name) {
+            fields.append(name.clone(), value.clone());
+        }
     }
     fields.insert(
         header::ACCEPT_ENCODING,
@@ -159,6 +145,7 @@ mod tests {
     fn what_is_not_part_of_the_name_does_not_reach_the_origin() {
         let fields = [
             ("x-forwarded-host", "evil"),
+            ("x-anything", "evil"),
             ("if-none-match", "*"),
             ("cookie", "theme=dark"),
             ("accept-encoding", "gzip"),

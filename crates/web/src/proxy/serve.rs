@@ -3,7 +3,7 @@
 use super::answer::{self, Answer};
 use super::entries::{Entries, Stored};
 use super::flights::{Flights, Landed, Moment, Ticket, Turn};
-use super::origin::{self, Body_, Origin, OriginError, Outgoing};
+use super::origin::{self, Origin, OriginError, Outgoing, Received};
 use super::request::{Coherent, Name, shared_fields};
 use crate::clock;
 use crate::recipe::Recipe;
@@ -228,8 +228,8 @@ impl<C: Cells + Send + Sync + 'static> Proxy<C> {
         }
         let (mut head, body) = answer.into_parts();
         let body = match origin::read(body).await? {
-            Body_::Whole(body) => body,
-            Body_::Long(body) => {
+            Received::Whole(body) => body,
+            Received::Long(body) => {
                 if let Some(ticket) = ticket {
                     ticket.land(Landed::Alone);
                 }
