@@ -3,7 +3,6 @@
 use std::error::Error;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -150,12 +149,19 @@ fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
+/// A program that ends with the thread that starts it, also if a test is killed.
 fn as_nobody(program: &Path) -> Command {
-    let mut command = Command::new(program);
-    command.current_dir("/");
+    let mut command = Command::new("setpriv");
+    command.current_dir("/").args(["--pdeathsig", "INT"]);
     if is_root() {
-        command.uid(NOBODY).gid(NOBODY);
+        let nobody = [
+            format!("--reuid={NOBODY}"),
+            format!("--regid={NOBODY}"),
+            String::from("--clear-groups"),
+        ];
+        command.args(nobody);
     }
+    command.arg(program);
     command
 }
 
