@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use thorp_versions::{Denied, Evidence, Memory, Place, Reader, Writer};
 use thorp_web::{Health, Postgres, Recipe, keep};
+use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_postgres::Client;
@@ -40,6 +41,16 @@ pub(crate) struct Kept {
     pub(crate) health: watch::Receiver<Health>,
     pub(crate) stop: watch::Sender<bool>,
     pub(crate) keeper: JoinHandle<()>,
+    /// The keeper's own, with one thread: who blocks that hangs the keeper, and its connections stay.
+    runtime: Option<Runtime>,
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
 }
 
 impl Kept {
@@ -57,17 +68,29 @@ impl Kept {
         let writer = Writer::new(Arc::clone(&table));
         let (says, health) = watch::channel(Health::Away(String::from("it starts")));
         let (stop, stopped) = watch::channel(false);
-        let keeper = tokio::spawn(keep(source, recipe, writer, says, stopped));
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build();
+        let runtime = runtime.expect("a thread");
+        let keeper = runtime.spawn(keep(source, recipe, writer, says, stopped));
         let mut kept = Kept {
             database,
             reader: Reader::new(table),
             health,
             stop,
             keeper,
+            runtime: Some(runtime),
         };
         kept.until(|health| *health == Health::Live).await;
         kept.until_passes(&item(1)).await;
         Some(kept)
+    }
+
+    /// The keeper does nothing for so long.
+    pub(crate) fn hang(&self, time: Duration) {
+        let runtime = self.runtime.as_ref().expect("it is taken at the end");
+        runtime.spawn(async move { std::thread::sleep(time) });
     }
 
     pub(crate) async fn until(&mut self, is_so: impl FnMut(&Health) -> bool) {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use thorp_versions::{Denied, Place};
 use thorp_web::{Health, Postgres, Watched, watch_over};
 use tokio::sync::watch;
+use tokio_postgres::Client;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_commit_is_in_the_table_before_it_is_answered() {
@@ -138,26 +139,59 @@ async fn who_could_be_stood_in_for_serves_nothing() {
     kept.until_passes(&item(1)).await;
 }
 
-/// Traps W8 and W25: a keeper hangs. Its commits go on some time, and nobody serves a hit then.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_hung_keeper_holds_up_no_commit_for_ever() {
-    let Some(kept) = Kept::start().await else {
-        return;
-    };
-    let (says, mut watched) = watch::channel(Watched::Well);
+/// Watches over the keeper, and says what it does.
+fn watched(kept: &Kept) -> watch::Receiver<Watched> {
+    let (says, watched) = watch::channel(Watched::Well);
     let source = Postgres::new(&kept.database.address(), "thorp").expect("an address");
-    let watchdog = tokio::spawn(watch_over(source, says, kept.stop.subscribe()));
-    let client = kept.database.connect().await;
-    run(&client, "UPDATE item SET price = 1 WHERE id = 1").await;
-    let evidence = kept.until_passes(&item(1)).await;
-    // Its tasks end in the midst, and with them its stream.
-    kept.keeper.abort();
+    tokio::spawn(watch_over(source, says, kept.stop.subscribe()));
+    watched
+}
+
+async fn until_let_go(watched: &mut watch::Receiver<Watched>) {
+    let let_go = watched.wait_for(|said| matches!(said, Watched::LetGo(_)));
+    assert!(tokio::time::timeout(PATIENCE, let_go).await.is_ok());
+}
+
+/// A commit that waits for the keeper until the watchdog lets it go on.
+async fn commit_beside(client: &Client) {
     let update = client.batch_execute("UPDATE item SET price = 2 WHERE id = 1");
     let updated = tokio::time::timeout(PATIENCE, update).await;
     updated.expect("it goes on").expect("an update");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_keeper_that_is_gone_holds_up_no_commit_for_ever() {
+    let Some(kept) = Kept::start().await else {
+        return;
+    };
+    let mut watched = watched(&kept);
+    let client = kept.database.connect().await;
+    let evidence = kept.reader.evidence();
+    kept.keeper.abort();
+    commit_beside(&client).await;
     assert_eq!(kept.check(evidence, &item(1)), Err(Denied::NoBeat));
-    let let_go = watched.wait_for(|said| matches!(said, Watched::LetGo(_)));
-    assert!(tokio::time::timeout(PATIENCE, let_go).await.is_ok());
-    kept.stop.send_replace(true);
-    watchdog.await.expect("it ends");
+    until_let_go(&mut watched).await;
+}
+
+/// Traps W8 and W25: a keeper hangs with its connections, and wakes when commits no longer wait for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_keeper_that_hangs_serves_no_hit_when_it_wakes() {
+    let Some(kept) = Kept::start().await else {
+        return;
+    };
+    let mut watched = watched(&kept);
+    let client = kept.database.connect().await;
+    let evidence = kept.reader.evidence();
+    assert_eq!(kept.check(evidence, &item(1)), Ok(()));
+    kept.hang(Duration::from_secs(9));
+    commit_beside(&client).await;
+    assert_eq!(kept.check(evidence, &item(1)), Err(Denied::NoBeat));
+    until_let_go(&mut watched).await;
+    // It wakes, and its next life goes live.
+    while kept.reader.evidence().generation == evidence.generation {
+        assert!(kept.check(evidence, &item(1)).is_err());
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    kept.until_passes(&item(1)).await;
+    assert_eq!(kept.check(evidence, &item(1)), Err(Denied::OtherGeneration));
 }
