@@ -1,4 +1,4 @@
-//! The watchdog beside a database: a dead keeper holds up no commit for longer than three times the life of a beat (rule W7).
+//! The watchdog beside a database: commits go on without a keeper that is gone or hangs (rule W7).
 
 use super::config::Postgres;
 use super::error::PostgresError;

@@ -5,8 +5,9 @@ use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request};
 use thorp_versions::Place;
 
-/// The fields of a client that reach the origin for an answer that others may have. Any other one could shape the answer without being part of
-/// its name in the cache (trap W18). If the answer varies by one of the last three, it says so, and is not stored.
+/// The fields of a client that reach the origin for an answer that others may have. Any other one could shape the answer
+/// without being part of its name in the cache (trap W18). If the answer varies by one of the last three, it says so, and
+/// is not stored.
 const FORWARDED: [HeaderName; 4] = [
     header::HOST,
     header::ACCEPT,
