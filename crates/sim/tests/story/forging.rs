@@ -7,7 +7,7 @@ use super::village::Letter;
 use thorp_model::message::Save;
 use thorp_model::{
     Claim, CommitId, CommitRequest, Draft, HomeId, Image, ImageEdit, Incarnation, LifeId, LogId,
-    Mark, Message, PeerImage, Point, Position, Receipt, ReceiptKey, Registration, Stamp, Up,
+    Mark, Message, PeerImage, Point, Position, Proof, Receipt, ReceiptKey, Registration, Stamp, Up,
     Update, UpdateId,
 };
 use thorp_protocol::Request;
@@ -98,6 +98,8 @@ pub(crate) fn saving(
         request,
         update: update.id,
         confirmed: 0,
+        custody: Proof::none(),
+        author: None,
     }
 }
 

@@ -28,10 +28,9 @@ const HEARD_BY: EdgeId = EdgeId(6);
 struct Names;
 
 impl Verifier for Names {
-    fn verify(&self, delegation: &Delegation, _: Millis) -> Result<Certified, NotDelegated> {
-        let name = <[u8; 8]>::try_from(delegation.proof.certificate.bytes());
-        let name = name.map_err(|_| NotDelegated::NotProven)?;
-        Ok(Certified {
+    fn verify(&self, _: &dyn SignedText, proof: &Proof, _: Millis) -> Option<Certified> {
+        let name = <[u8; 8]>::try_from(proof.certificate.bytes()).ok()?;
+        Some(Certified {
             name: String::from("somebody"),
             who: Principal {
                 name: NameId(u64::from_be_bytes(name)),
