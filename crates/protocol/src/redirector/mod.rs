@@ -318,7 +318,10 @@ impl Redirector {
             (Up::Kept(kept), _) => self.site_log.kept(edge, &kept, outbox),
             (Up::Update(told), Some(proxy)) => {
                 let of = (edge, child);
-                if let Err(why) = proxy.writing().update_from(of, &told, outbox) {
+                let mut below = self.below.iter();
+                let author = below.find(|(_, peer)| told.author == Some(peer.node));
+                let author = author.map(|(edge, _)| *edge);
+                if let Err(why) = proxy.writing().update_from(of, author, &told, outbox) {
                     cut_off(edge, why, outbox);
                 }
             }

@@ -290,10 +290,11 @@ impl Writing<'_> {
         self.tell_again(EdgeId(u64::MAX), segment, outbox);
     }
 
-    /// A child shows an update to its neighbours. It speaks for its own logs, or is a site.
+    /// A child shows an update to its neighbours. It speaks for its own logs, or is a site. The author of the update is at this edge.
     pub(super) fn update_from(
         &mut self,
         (edge, peer): (EdgeId, &Peer),
+        author: Option<EdgeId>,
         told: &message::Told,
         outbox: &mut Outbox,
     ) -> Result<(), &'static str> {
@@ -305,7 +306,9 @@ impl Writing<'_> {
         if peer.kind == NodeKind::Member && !is_own {
             return Err("it shows an update of another's log");
         }
-        if !self.may_show((edge, told.author), segment) {
+        let author_may = author.is_some_and(|author| self.may_write(author, segment));
+        let is_author_asked = told.author.is_some() && !planted::is(Bug::AuthorsNotAsked);
+        if !self.may_write(edge, segment) || is_author_asked && !author_may {
             // The home has not said that it may write, or somebody took the right away.
             outbox.note(Note::UpdateNotShown);
             return Ok(());
@@ -317,14 +320,9 @@ impl Writing<'_> {
         Ok(())
     }
 
-    /// Whether the home has said that a child may write, and that the author may for whom the child keeps the update.
-    fn may_show(&self, (edge, author): (EdgeId, Option<MemberId>), segment: SegmentId) -> bool {
-        let may_write = |edge| self.writers.may_write.contains(&(edge, segment));
-        let author_may = |author| {
-            let its_edge = self.children.edge_of(author);
-            its_edge.is_some_and(may_write) || planted::is(Bug::AuthorsNotAsked)
-        };
-        may_write(edge) && author.is_none_or(author_may)
+    /// Whether the home has said that the child at an edge may write.
+    fn may_write(&self, edge: EdgeId, segment: SegmentId) -> bool {
+        self.writers.may_write.contains(&(edge, segment))
     }
 
     /// An update goes to all that follow its segment.
