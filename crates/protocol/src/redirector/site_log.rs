@@ -145,7 +145,7 @@ mod tests {
     use super::*;
     use alloc::string::String;
     use alloc::vec;
-    use thorp_model::{Action, Authorship, MemberId, Message, PageWrites, Proof, SegmentId};
+    use thorp_model::{Action, Authorship, MemberId, Message, PageWrites, Proof};
 
     const OFFICE: NameId = NameId(8);
     const KEEPER: EdgeId = EdgeId(1);

@@ -13,9 +13,9 @@ use thorp_model::limits::{DOUBTS_LISTED_MAX, HEARTBEAT_MS, IN_DOUBT_MS, UNSETTLE
 use thorp_model::records::decode_log;
 use thorp_model::{
     AuditEvent, AuditRecord, CallError, CallRequest, CallResponse, Certified, CommitId, Decision,
-    Delegation, Direction, Doubt, DoubtHome, Down, EdgeId, HomeId, Lack, MemberId, Message, Millis,
-    NameId, NodeKind, NotDelegated, Note, Outcome, PageSlots, Participant, Peer, Position,
-    Principal, Refusal, Right, Ruling, SegmentId, SlotChange, Stamp, Table, Up, Verifier, message,
+    Direction, Doubt, DoubtHome, Down, EdgeId, HomeId, Lack, MemberId, Message, Millis, NameId,
+    NodeKind, Note, Outcome, PageSlots, Participant, Peer, Position, Principal, Proof, Refusal,
+    Right, Ruling, SegmentId, SignedText, SlotChange, Stamp, Table, Up, Verifier, message,
 };
 
 pub(super) const OPERATOR: EdgeId = EdgeId(20);

@@ -12,8 +12,8 @@ use thorp_model::{
     Action, Attempt, Batch, Blob, CallError, CallId, CallRequest, CallResponse, Certified,
     CommitId, CommitRequest, DELEGATION_VERSION, Delegation, DelegationNo, DelegationText,
     Direction, Down, EdgeId, Epoch, Event, FetchResult, Generation, HomeId, Mark, MemberId,
-    Message, Millis, NameId, NewValue, NodeKind, NotDelegated, Note, Now, Op, PageId, PageWrites,
-    Part, Peer, Position, Principal, Proof, Reader, Refusal, Registration, Scan, SegmentId, Slot,
+    Message, Millis, NameId, NewValue, NodeKind, Note, Now, Op, PageId, PageWrites, Part, Peer,
+    Position, Principal, Proof, Reader, Refusal, Registration, Scan, SegmentId, SignedText, Slot,
     SlotSet, Stamp, StateMachine, StorageError, Table, Up, Verifier, WriteOp, message,
 };
 

@@ -404,7 +404,7 @@ mod tests {
     #[test]
     fn what_replaces_a_refused_update_comes_in_the_batch_in_which_that_leaves() {
         let (mut log, mut outbox, old) = (log(2), Outbox::new(), update(1));
-        log.recovered(&old);
+        log.recovered(&old, None);
         log.reject(&old, Refusal::Unknown, &mut outbox);
         assert_eq!(names(&last_batch(&outbox)), ["+update", "+conflict"]);
         assert!(log.decide(old.home, old.id) && !log.decide(old.home, old.id));
@@ -427,7 +427,7 @@ mod tests {
     #[test]
     fn what_is_given_up_is_noted_in_the_same_batch() {
         let (mut log, mut outbox, old) = (log(2), Outbox::new(), update(1));
-        log.recovered(&old);
+        log.recovered(&old, None);
         log.reject(&old, Refusal::Unknown, &mut outbox);
         log.give_up(&old, &mut outbox);
         let ops = ["-update", "+left", "-conflict"];
