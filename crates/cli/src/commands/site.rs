@@ -209,7 +209,7 @@ SIGTERM and SIGINT shut it down in order.
 
 Examples:
   thorp site --dir office --identity office-identity --home dev=127.0.0.1:7420
-  thorp site --dir office --home dev=127.0.0.1:7420 --log-identity office-log";
+  thorp site --identity office-identity --log-identity office-log --home dev=127.0.0.1:7420";
 
 #[cfg(test)]
 mod tests {

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use thorp_testing::{Intruder, Process, finish};
 
 /// What is done before the examples of a command, whose name begins so. `$STOPPED` is the directory of a stopped home.
-const BEFORE: [(&str, &str); 39] = [
+const BEFORE: [(&str, &str); 40] = [
     ("context add", ANNA),
     ("context rm", ANNA),
     (
@@ -21,6 +21,7 @@ const BEFORE: [(&str, &str); 39] = [
         "site",
         "thorp invite office --role site --out office-identity",
     ),
+    ("site", "thorp invite office-log --out office-log"),
     ("invite", "thorp ca init village"),
     ("join", "thorp context rm dev"),
     ("ca", "thorp ca init village"),
