@@ -168,6 +168,11 @@ impl Recipe {
         keyed.map(|(name, _)| name.as_str())
     }
 
+    /// Whether it calls any answers coherent. Without that nobody needs a source.
+    pub fn has_routes(&self) -> bool {
+        !self.routes.is_empty()
+    }
+
     /// The keys on which an answer rests beside those of its route, as its body shows.
     pub fn also(&self, path: &str, body: &[u8]) -> Vec<String> {
         let mut routes = self.routes.iter();

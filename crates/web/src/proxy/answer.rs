@@ -121,6 +121,7 @@ pub(crate) fn drop_fields_of_connection(headers: &mut HeaderMap) {
     }
     headers.remove("keep-alive");
     headers.remove("proxy-connection");
+    headers.remove("proxy-authentication-info");
 }
 
 /// Whether an answer to a request without cookies or credentials may be given to others. Its body must say where it ends.

@@ -3,7 +3,9 @@
 mod answer;
 mod entries;
 mod flights;
+mod host;
 mod origin;
+mod plain;
 mod request;
 mod serve;
 

@@ -17,7 +17,7 @@ use std::time::Duration;
 pub(crate) type Outgoing = BoxBody<Bytes, hyper::Error>;
 
 /// An answer of at most so many bytes is stored.
-const STORED_BYTES_MAX: usize = 8 << 20;
+pub(crate) const STORED_BYTES_MAX: usize = 8 << 20;
 
 /// How long the origin may take to begin an answer.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(60);

@@ -23,6 +23,27 @@ pub(crate) struct Name {
 }
 
 impl Name {
+    pub(crate) fn new(host: &str, path_and_query: &str) -> Self {
+        Name {
+            host: host.to_ascii_lowercase(),
+            path_and_query: path_and_query.to_owned(),
+        }
+    }
+
+    /// The name of what a request asks for. None: it names no host.
+    pub(crate) fn of<B>(request: &Request<B>) -> Option<Self> {
+        let host = request.headers().get(header::HOST)?.to_str().ok()?;
+        Some(Name::new(host, request.uri().path_and_query()?.as_str()))
+    }
+
+    pub(crate) fn host(&self) -> &str {
+        &self.host
+    }
+
+    pub(crate) fn path_and_query(&self) -> &str {
+        &self.path_and_query
+    }
+
     /// Its length in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         (self.host.len() + self.path_and_query.len()) as u64
@@ -52,16 +73,14 @@ impl Coherent {
         if !route.takes_query(query) || !cookies(headers).all(|name| route.ignores_cookie(name)) {
             return None;
         }
-        let host = headers.get(header::HOST)?.to_str().ok()?;
         let dependencies = match rests {
             Rests::OnEverything => Vec::from([Place::EVERYTHING]),
             Rests::On(keys) => keys.iter().map(|key| Place::of(key)).collect(),
         };
-        let name = Name {
-            host: host.to_ascii_lowercase(),
-            path_and_query: request.uri().path_and_query()?.to_string(),
-        };
-        Some(Coherent { name, dependencies })
+        Some(Coherent {
+            name: Name::of(request)?,
+            dependencies,
+        })
     }
 }
 

@@ -3,7 +3,9 @@
 use super::answer::{self, Answer};
 use super::entries::{Entries, Stored};
 use super::flights::{Flights, Landed, Moment, Ticket, Turn};
+use super::host::{self, Refused};
 use super::origin::{self, Origin, OriginError, Outgoing, Received};
+use super::plain::Plain;
 use super::request::{Coherent, Name, shared_fields};
 use crate::clock;
 use crate::recipe::Recipe;
@@ -32,6 +34,9 @@ const CONNECTIONS_MAX: usize = 4_096;
 /// How long a client may take to send the head of a request.
 const HEAD_WITHIN: Duration = Duration::from_secs(30);
 
+/// Beside coherent routes, one part in so many of the memory is for other answers.
+const PLAIN_SHARE: u64 = 4;
+
 /// How often a request waits for fills of others before it asks for itself.
 const WAITS_MAX: usize = 3;
 
@@ -45,10 +50,12 @@ const BYPASSED: &str = "thorp; fwd=bypass";
 /// A proxy in front of one origin.
 #[derive(Debug)]
 pub struct Proxy<C> {
-    origin: Origin,
+    origin: Arc<Origin>,
     recipe: Arc<Recipe>,
     reader: Reader<C>,
     entries: Entries,
+    /// What the origin's own fields say, for what no route names.
+    plain: Arc<Plain>,
     flights: Arc<Flights<Name>>,
     /// The first part of all its ETags: random, so that no other start makes the same.
     life: u64,
@@ -93,11 +100,17 @@ impl<C: Cells + Send + Sync + 'static> Proxy<C> {
         let address = origin.parse::<Uri>().ok();
         let found = address.as_ref().and_then(Origin::new);
         let origin = found.ok_or_else(|| ProxyError::Origin(origin.to_owned()))?;
+        let origin = Arc::new(origin);
+        let plain_bytes = match recipe.has_routes() {
+            true => bytes / PLAIN_SHARE,
+            false => bytes,
+        };
         Ok(Proxy {
+            plain: Plain::new(Arc::clone(&origin), plain_bytes),
             origin,
+            entries: Entries::holding(bytes - plain_bytes),
             recipe,
             reader,
-            entries: Entries::holding(bytes),
             flights: Flights::new(),
             life: crate::random::number(),
             fills: AtomicU64::new(0),
@@ -105,9 +118,13 @@ impl<C: Cells + Send + Sync + 'static> Proxy<C> {
     }
 
     /// Answers one request.
-    pub async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response<Outgoing> {
-        if let Some(refused) = refused(&request) {
-            return refused;
+    pub async fn answer(self: Arc<Self>, mut request: Request<Incoming>) -> Response<Outgoing> {
+        if let Err(Refused(status, words)) = host::settle(&mut request) {
+            return plain(status, words);
+        }
+        if self.recipe.route(request.uri().path()).is_none() {
+            let answer = self.plain.answer(request).await;
+            return answer.unwrap_or_else(|error| failed(&error));
         }
         let Some(coherent) = Coherent::of(&request, &self.recipe) else {
             return self.pass(request).await;
@@ -270,22 +287,20 @@ impl<C: Cells + Send + Sync + 'static> Proxy<C> {
         format!("\"thorp-{:x}-{fill:x}\"", self.life)
     }
 
-    /// Passes a request on. Its answer is nobody else's.
+    /// Passes a request to a coherent route on. Its answer is nobody else's.
     async fn pass(&self, request: Request<Incoming>) -> Response<Outgoing> {
         let path = request.uri().path_and_query().cloned();
-        let is_coherent = self.recipe.route(request.uri().path()).is_some();
+        let unsafe_name = Name::of(&request).filter(|_| !request.method().is_safe());
         let mut request = request.map(BodyExt::boxed);
         answer::drop_fields_of_connection(request.headers_mut());
         let mut answer = match self.origin.send(path.as_ref(), request).await {
             Ok(answer) => answer.map(BodyExt::boxed),
             Err(error) => failed(&error),
         };
-        match is_coherent {
-            true => {
-                answer::make_coherent(answer.headers_mut(), &self.next_tag());
-            }
-            false => answer::drop_fields_of_connection(answer.headers_mut()),
+        if let Some(name) = unsafe_name {
+            self.plain.changed(&name, &answer);
         }
+        answer::make_coherent(answer.headers_mut(), &self.next_tag());
         tell(answer.headers_mut(), BYPASSED);
         answer
     }
@@ -311,19 +326,6 @@ impl From<Answer> for Response<Outgoing> {
         *response.status_mut() = answer.status;
         *response.headers_mut() = answer.headers;
         response
-    }
-}
-
-/// A request that no origin gets: two hosts would let it and the cache mean different ones.
-fn refused<B>(request: &Request<B>) -> Option<Response<Outgoing>> {
-    let hosts = request.headers().get_all(header::HOST).iter().count();
-    match request.method() {
-        _ if hosts > 1 => Some(plain(StatusCode::BAD_REQUEST, "a request names one host")),
-        &Method::CONNECT | &Method::TRACE => {
-            let words = "the proxy makes no tunnels and no traces";
-            Some(plain(StatusCode::METHOD_NOT_ALLOWED, words))
-        }
-        _ => None,
     }
 }
 

@@ -2,5 +2,8 @@
 
 mod database;
 mod kept;
+mod messages;
+mod origin;
+mod plain;
 mod postgres;
 mod proxy;
