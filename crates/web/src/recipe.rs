@@ -2,6 +2,7 @@
 
 use crate::route::{Pattern, PatternError};
 use crate::template::{Template, TemplateError};
+use hyper::header::{self, HeaderName};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -33,6 +34,8 @@ struct WrittenRoute {
     #[serde(default)]
     query: Vec<String>,
     #[serde(default)]
+    vary: Vec<String>,
+    #[serde(default)]
     without: Vec<String>,
     #[serde(default)]
     also: Vec<WrittenAlso>,
@@ -61,6 +64,8 @@ pub struct Route {
     keys: Option<Vec<Template>>,
     cookies: Vec<String>,
     query: Vec<String>,
+    /// Fields of requests by which its answers may vary.
+    vary: Vec<HeaderName>,
     /// No hole has such a text in it.
     without: Vec<String>,
     also: Vec<Also>,
@@ -103,6 +108,8 @@ pub enum RecipeError {
     Table(String, String),
     /// A key of a route has a hole that its path does not have: the path, and the hole.
     Hole(String, String),
+    /// A route's answers may not vary by such a field: the path, and the field.
+    Vary(String, String),
 }
 
 impl fmt::Display for RecipeError {
@@ -121,11 +128,29 @@ impl fmt::Display for RecipeError {
                     "a key of route {path} needs {{{hole}}}, which the path does not have"
                 )
             }
+            RecipeError::Vary(path, field) => write!(
+                f,
+                "the answers of route {path} cannot vary by {field:?}: name another field of requests"
+            ),
         }
     }
 }
 
 impl std::error::Error for RecipeError {}
+
+/// Fields by which no shared answer varies: credentials, and what the proxy itself sets or answers. Conditions are others.
+const NEVER_IN_A_NAME: [HeaderName; 10] = [
+    header::ACCEPT_ENCODING,
+    header::AUTHORIZATION,
+    header::CONNECTION,
+    header::CONTENT_LENGTH,
+    header::COOKIE,
+    header::HOST,
+    header::RANGE,
+    header::TE,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+];
 
 /// Recipes that come with Thorp.
 const SHIPPED: [(&str, &str); 1] = [("mediawiki", include_str!("../recipes/mediawiki.toml"))];
@@ -217,14 +242,26 @@ impl Route {
                 return Err(RecipeError::Hole(written.path, hole.to_owned()));
             }
         }
+        let vary = written.vary.into_iter().map(|field| {
+            let name = field.parse().ok();
+            let name = name.filter(may_be_in_a_name);
+            name.ok_or_else(|| RecipeError::Vary(written.path.clone(), field))
+        });
+        let vary = vary.collect::<Result<_, _>>()?;
         Ok(Route {
             path,
             keys,
+            vary,
             cookies: written.cookies,
             query: written.query,
             without: written.without,
             also,
         })
+    }
+
+    /// The fields of requests by which its answers may vary.
+    pub fn vary(&self) -> &[HeaderName] {
+        &self.vary
     }
 
     /// What stands in the holes of its path. None: it is another path.
@@ -270,6 +307,10 @@ impl Also {
         let text = self.contains.as_bytes();
         text.is_empty() || body.windows(text.len()).any(|part| part == text)
     }
+}
+
+fn may_be_in_a_name(field: &HeaderName) -> bool {
+    !NEVER_IN_A_NAME.contains(field) && !field.as_str().starts_with("if-")
 }
 
 fn fill(key: &Template, found: &BTreeMap<String, String>) -> Option<String> {
@@ -359,6 +400,12 @@ mod tests {
             ("[[routes]]\npath = \"/a\"\nkeys = [\"{id}\"]", "{id}"),
             ("[[routes]]\npath = \"a\"", "begins with /"),
             ("[route]\n", "unknown field"),
+            ("[[routes]]\npath = \"/a\"\nvary = [\"cookie\"]", "vary by"),
+            (
+                "[[routes]]\npath = \"/a\"\nvary = [\"if-match\"]",
+                "vary by",
+            ),
+            ("[[routes]]\npath = \"/a\"\nvary = [\"a b\"]", "vary by"),
         ];
         for (text, words) in errors {
             let error = Recipe::parse(text).expect_err(text).to_string();

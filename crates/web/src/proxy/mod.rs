@@ -1,12 +1,19 @@
 //! The proxy: which requests the cache answers, and what it keeps.
 
 mod answer;
+mod building;
+mod conditions;
 mod entries;
+mod fields;
 mod flights;
+mod growing;
 mod host;
 mod origin;
 mod plain;
+mod range;
 mod request;
 mod serve;
+mod shape;
+mod tunnel;
 
 pub use serve::{Proxy, ProxyError, serve};

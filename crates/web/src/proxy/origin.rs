@@ -1,20 +1,21 @@
 //! The application behind the proxy.
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Empty, Full, combinators::BoxBody};
-use hyper::body::{Body, Frame, Incoming, SizeHint};
+use http_body_util::{BodyExt, Full, combinators::BoxBody};
+use hyper::body::Incoming;
 use hyper::http::uri::{Authority, PathAndQuery, Scheme};
 use hyper::{HeaderMap, Method, Request, Response, Uri};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use std::fmt;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 /// The body of an answer to a client.
-pub(crate) type Outgoing = BoxBody<Bytes, hyper::Error>;
+pub(crate) type Outgoing = BoxBody<Bytes, BodyError>;
+
+/// Why a body ends too early.
+pub(crate) type BodyError = Box<dyn std::error::Error + Send + Sync>;
 
 /// An answer of at most so many bytes is stored.
 pub(crate) const STORED_BYTES_MAX: usize = 8 << 20;
@@ -51,14 +52,6 @@ impl fmt::Display for OriginError {
     }
 }
 
-/// What the origin has sent.
-pub(crate) enum Received {
-    /// All of it.
-    Whole(Bytes),
-    /// It is too long to be stored: what has come, and what still comes.
-    Long(Outgoing),
-}
-
 impl Origin {
     /// An origin at `http://host:port`. None: it is another kind of address.
     pub(crate) fn new(address: &Uri) -> Option<Self> {
@@ -79,7 +72,7 @@ impl Origin {
         path_and_query: Option<&PathAndQuery>,
         fields: HeaderMap,
     ) -> Result<Response<Incoming>, OriginError> {
-        let mut request = Request::new(Empty::new().map_err(|never| match never {}).boxed());
+        let mut request = Request::new(whole(Bytes::new()));
         *request.method_mut() = Method::GET;
         *request.headers_mut() = fields;
         self.send(path_and_query, request).await
@@ -103,62 +96,18 @@ impl Origin {
     }
 }
 
-/// Reads a body as far as it may be stored.
-pub(crate) async fn read(mut body: Incoming) -> Result<Received, OriginError> {
-    let mut parts = Vec::new();
-    let mut length = 0;
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| OriginError::Away(reasons(&error)))?;
-        let Ok(data) = frame.into_data() else {
-            continue;
-        };
-        length += data.len();
-        parts.push(data);
-        if length > STORED_BYTES_MAX {
-            let begun = Bytes::from(parts.concat());
-            return Ok(Received::Long(Begun { begun, rest: body }.boxed()));
-        }
-    }
-    Ok(Received::Whole(Bytes::from(parts.concat())))
-}
-
-/// A body whose first part is here.
-struct Begun {
-    begun: Bytes,
-    rest: Incoming,
-}
-
-impl Body for Begun {
-    type Data = Bytes;
-    type Error = hyper::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let begun = std::mem::take(&mut self.begun);
-        match begun.is_empty() {
-            true => Pin::new(&mut self.rest).poll_frame(context),
-            false => Poll::Ready(Some(Ok(Frame::data(begun)))),
-        }
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.begun.is_empty() && self.rest.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::default()
-    }
-}
-
 /// A body that is here.
 pub(crate) fn whole(body: Bytes) -> Outgoing {
     Full::new(body).map_err(|never| match never {}).boxed()
 }
 
+/// A body that comes, as it comes.
+pub(crate) fn passed(body: Incoming) -> Outgoing {
+    body.map_err(Into::into).boxed()
+}
+
 /// An error with what is behind it.
-fn reasons(error: &dyn std::error::Error) -> String {
+pub(crate) fn reasons(error: &dyn std::error::Error) -> String {
     let mut words = error.to_string();
     let mut source = error.source();
     while let Some(error) = source {

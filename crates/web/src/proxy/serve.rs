@@ -1,17 +1,19 @@
 //! Each request: a hit, a fill, or passed on.
 
 use super::answer::{self, Answer};
+use super::building::Budget;
 use super::entries::{Entries, Stored};
 use super::flights::{Flights, Landed, Moment, Ticket, Turn};
+use super::growing::{Growing, Grown};
 use super::host::{self, Refused};
-use super::origin::{self, Origin, OriginError, Outgoing, Received};
+use super::origin::{self, Origin, OriginError, Outgoing};
 use super::plain::Plain;
 use super::request::{Coherent, Name, shared_fields};
+use super::tunnel::{self, Tunnels};
 use crate::clock;
 use crate::recipe::Recipe;
 use bytes::Bytes;
-use http_body_util::BodyExt;
-use hyper::body::{Body, Incoming};
+use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::http::uri::PathAndQuery;
 use hyper::server::conn::http1;
@@ -24,9 +26,9 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use thorp_versions::{Cells, Place, Reader};
+use thorp_versions::{Cells, Evidence, Place, Reader};
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Semaphore, oneshot, watch};
 
 /// Connections of clients at a time. More wait in the system's queue.
 const CONNECTIONS_MAX: usize = 4_096;
@@ -56,6 +58,8 @@ pub struct Proxy<C> {
     entries: Entries,
     /// What the origin's own fields say, for what no route names.
     plain: Arc<Plain>,
+    tunnels: Tunnels,
+    budget: Budget,
     flights: Arc<Flights<Name>>,
     /// The first part of all its ETags: random, so that no other start makes the same.
     life: u64,
@@ -105,8 +109,11 @@ impl<C: Cells + Send + Sync + 'static> Proxy<C> {
             true => bytes / PLAIN_SHARE,
             false => bytes,
         };
+        let budget = Budget::default();
         Ok(Proxy {
-            plain: Plain::new(Arc::clone(&origin), plain_bytes),
+            plain: Plain::new(Arc::clone(&origin), plain_bytes, budget.clone()),
+            tunnels: Tunnels::default(),
+            budget,
             origin,
             entries: Entries::holding(bytes - plain_bytes),
             recipe,
@@ -122,7 +129,17 @@ impl<C: Cells + Send + Sync + 'static> Proxy<C> {
         if let Err(Refused(status, words)) = host::settle(&mut request) {
             return plain(status, words);
         }
-        if self.recipe.route(request.uri().path()).is_none() {
+        let is_coherent = self.recipe.route(request.uri().path()).is_some();
+        if tunnel::is_wanted(&request) {
+            return match self.tunnels.open(&self.origin, request).await {
+                Ok(answer) if is_coherent && answer.status() != StatusCode::SWITCHING_PROTOCOLS => {
+                    told(own(answer, &self.next_tag()), BYPASSED)
+                }
+                Ok(answer) => told(answer, BYPASSED),
+                Err(error) => failed(&error),
+            };
+        }
+        if !is_coherent {
             let answer = self.plain.answer(request).await;
             return answer.unwrap_or_else(|error| failed(&error));
         }
@@ -131,37 +148,30 @@ impl<C: Cells + Send + Sync + 'static> Proxy<C> {
         };
         let arrived = self.flights.arrive();
         let is_head = request.method() == Method::HEAD;
-        let known = request.headers().get(header::IF_NONE_MATCH).cloned();
+        let mut wishes = request.headers().clone();
+        // A date has no fractions of a second (trap W33).
+        wishes.remove(header::IF_MODIFIED_SINCE);
+        if wishes.contains_key(header::RANGE) {
+            // A part of what is not stored is the origin's to cut.
+            return match self.hit(&coherent.name) {
+                Some(answer) => told(answer.shaped(&wishes, is_head), HIT),
+                None => self.pass(request).await,
+            };
+        }
         let asked = Asked {
             path: request.uri().path_and_query().cloned(),
-            fields: shared_fields(request.headers()),
+            fields: shared_fields(request.headers(), &coherent.vary),
             coherent,
             arrived,
         };
         let (answered, status) = self.coherent(asked).await;
-        let mut answer = match answered {
-            Ok(Given::Shared(answer)) if answer.is_known(known.as_ref()) => {
-                let mut unchanged = Response::from(answer.as_ref().clone());
-                *unchanged.status_mut() = StatusCode::NOT_MODIFIED;
-                *unchanged.body_mut() = origin::whole(Bytes::new());
-                unchanged
-            }
-            Ok(Given::Shared(answer)) => Response::from(answer.as_ref().clone()),
+        let answer = match answered {
+            Ok(Given::Shared(answer)) => answer.shaped(&wishes, is_head),
+            Ok(Given::Own(answer)) if is_head => answer.map(|_| origin::whole(Bytes::new())),
             Ok(Given::Own(answer)) => answer,
             Err(error) => failed(&error),
         };
-        if is_head {
-            // The length stays that of the whole answer.
-            let length = answer.body().size_hint().exact();
-            if let Some(length) = length.filter(|_| answer.status() != StatusCode::NOT_MODIFIED) {
-                answer
-                    .headers_mut()
-                    .insert(header::CONTENT_LENGTH, HeaderValue::from(length));
-            }
-            *answer.body_mut() = origin::whole(Bytes::new());
-        }
-        tell(answer.headers_mut(), status);
-        answer
+        told(answer, status)
     }
 
     /// A hit, or a fill, or the fill of another.
@@ -218,7 +228,13 @@ impl<C: Cells + Send + Sync + 'static> Proxy<C> {
         ticket: Option<Ticket<Name>>,
     ) -> (Result<Given, OriginError>, &'static str) {
         let proxy = Arc::clone(self);
-        let filled = tokio::spawn(async move { proxy.fill(asked, ticket).await }).await;
+        let (early, begun) = oneshot::channel();
+        let fill = tokio::spawn(async move { proxy.fill(asked, ticket, early).await });
+        let filled = tokio::select! {
+            // It is long or slow, and goes to its client while it comes.
+            Ok(own) = begun => return (Ok(Given::Own(own)), NOT_KEPT),
+            filled = fill => filled,
+        };
         match filled {
             Ok(Ok((given, status))) => (Ok(given), status),
             Ok(Err(error)) => (Err(error), NOT_KEPT),
@@ -230,38 +246,58 @@ impl<C: Cells + Send + Sync + 'static> Proxy<C> {
         &self,
         asked: Asked,
         ticket: Option<Ticket<Name>>,
+        early: oneshot::Sender<Response<Outgoing>>,
     ) -> Result<(Given, &'static str), OriginError> {
         // Before the first byte leaves (rule W3).
         let evidence = self.reader.evidence();
         let tag = self.next_tag();
-        let answer = self.origin.get(asked.path.as_ref(), asked.fields).await?;
-        if !answer::may_be_shared(&answer) {
+        let path = asked.path.as_ref();
+        let answer = self.origin.get(path, asked.fields.clone()).await?;
+        if !answer::may_be_shared(&answer, &asked.coherent.vary) {
             if let Some(ticket) = ticket {
                 ticket.land(Landed::Alone);
             }
-            let mut own = answer.map(BodyExt::boxed);
-            answer::make_coherent(own.headers_mut(), &tag);
-            return Ok((Given::Own(own), NOT_KEPT));
+            return Ok((Given::Own(own(answer.map(origin::passed), &tag)), NOT_KEPT));
         }
-        let (mut head, body) = answer.into_parts();
-        let body = match origin::read(body).await? {
-            Received::Whole(body) => body,
-            Received::Long(body) => {
-                if let Some(ticket) = ticket {
-                    ticket.land(Landed::Alone);
-                }
-                answer::make_coherent(&mut head.headers, &tag);
-                return Ok((Given::Own(Response::from_parts(head, body)), NOT_KEPT));
+        let (head, body) = answer.into_parts();
+        let mut body = Growing::new(body, &self.budget);
+        let whole = match body.short().await? {
+            Grown::Whole(whole) => Some(whole),
+            Grown::More => {
+                let client = Response::from_parts(head.clone(), body.for_client());
+                // A client that is gone wants nothing. Others may wait.
+                let _ = early.send(own(client, &tag));
+                body.rest().await?
             }
         };
-        let answer = Arc::new(Answer::coherent(head.status, head.headers, body, &tag));
-        let mut ticket = ticket;
+        let Some(whole) = whole else {
+            if let Some(ticket) = ticket {
+                ticket.land(Landed::Alone);
+            }
+            return Ok((
+                Given::Own(Response::new(origin::whole(Bytes::new()))),
+                NOT_KEPT,
+            ));
+        };
+        let answer = Answer::coherent(head.status, head.headers, whole, &tag);
+        Ok(self.admit(asked, ticket, Arc::new(answer), evidence))
+    }
+
+    /// The last byte has come: makes an answer an entry, if its check passes (rule W4).
+    fn admit(
+        &self,
+        asked: Asked,
+        mut ticket: Option<Ticket<Name>>,
+        answer: Arc<Answer>,
+        evidence: Evidence,
+    ) -> (Given, &'static str) {
         if let Some(ticket) = &mut ticket {
             ticket.close();
         }
         let Coherent {
             name,
             mut dependencies,
+            ..
         } = asked.coherent;
         // What the answer shows is learned last (rule W4).
         let path = asked.path.as_ref().map_or("/", PathAndQuery::path);
@@ -278,7 +314,7 @@ impl<C: Cells + Send + Sync + 'static> Proxy<C> {
             ticket.land(Landed::Shared(Arc::clone(&answer), is_kept));
         }
         let status = if is_kept { FILLED } else { NOT_KEPT };
-        Ok((Given::Shared(answer), status))
+        (Given::Shared(answer), status)
     }
 
     /// An ETag that no other answer has.
@@ -291,18 +327,19 @@ impl<C: Cells + Send + Sync + 'static> Proxy<C> {
     async fn pass(&self, request: Request<Incoming>) -> Response<Outgoing> {
         let path = request.uri().path_and_query().cloned();
         let unsafe_name = Name::of(&request).filter(|_| !request.method().is_safe());
-        let mut request = request.map(BodyExt::boxed);
+        let mut request = request.map(origin::passed);
+        if unsafe_name.is_none() {
+            request.headers_mut().remove(header::IF_MODIFIED_SINCE);
+        }
         answer::drop_fields_of_connection(request.headers_mut());
-        let mut answer = match self.origin.send(path.as_ref(), request).await {
-            Ok(answer) => answer.map(BodyExt::boxed),
+        let answer = match self.origin.send(path.as_ref(), request).await {
+            Ok(answer) => answer.map(origin::passed),
             Err(error) => failed(&error),
         };
         if let Some(name) = unsafe_name {
             self.plain.changed(&name, &answer);
         }
-        answer::make_coherent(answer.headers_mut(), &self.next_tag());
-        tell(answer.headers_mut(), BYPASSED);
-        answer
+        told(own(answer, &self.next_tag()), BYPASSED)
     }
 }
 
@@ -318,15 +355,6 @@ struct Asked {
 enum Given {
     Shared(Arc<Answer>),
     Own(Response<Outgoing>),
-}
-
-impl From<Answer> for Response<Outgoing> {
-    fn from(answer: Answer) -> Self {
-        let mut response = Response::new(origin::whole(answer.body));
-        *response.status_mut() = answer.status;
-        *response.headers_mut() = answer.headers;
-        response
-    }
 }
 
 /// The origin has not answered.
@@ -348,8 +376,16 @@ fn plain(status: StatusCode, words: &str) -> Response<Outgoing> {
     response
 }
 
-fn tell(headers: &mut HeaderMap, status: &'static str) {
-    headers.append("cache-status", HeaderValue::from_static(status));
+/// An answer of a coherent route that is one client's alone.
+fn own(mut answer: Response<Outgoing>, tag: &str) -> Response<Outgoing> {
+    answer::make_coherent(answer.headers_mut(), tag);
+    answer
+}
+
+fn told(mut answer: Response<Outgoing>, status: &'static str) -> Response<Outgoing> {
+    let status = HeaderValue::from_static(status);
+    answer.headers_mut().append("cache-status", status);
+    answer
 }
 
 /// Serves clients until it is told to stop. Answers that have begun go on.
@@ -383,7 +419,9 @@ pub async fn serve<C: Cells + Send + Sync + 'static>(
             builder
                 .timer(TokioTimer::new())
                 .header_read_timeout(HEAD_WITHIN);
-            let connection = builder.serve_connection(TokioIo::new(stream), answers);
+            let connection = builder
+                .serve_connection(TokioIo::new(stream), answers)
+                .with_upgrades();
             let mut connection = std::pin::pin!(connection);
             let ended = tokio::select! {
                 ended = connection.as_mut() => ended,

@@ -1,5 +1,6 @@
 //! The proxy and its keeper beside a real PostgreSQL.
 
+mod coherent;
 mod database;
 mod kept;
 mod messages;
@@ -7,3 +8,4 @@ mod origin;
 mod plain;
 mod postgres;
 mod proxy;
+mod tunnel;

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use thorp_versions::{Memory, Reader};
+use thorp_versions::{Action, Event, Keeper, Memory, Place, Reader, UpdateId, Writer};
 use thorp_web::{Proxy, Recipe, serve};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -89,6 +89,24 @@ impl Site {
         recipe: &str,
         answers: impl Fn(&str) -> Vec<Step> + Send + Sync + 'static,
     ) -> Site {
+        Site::over(Arc::new(Memory::new()), recipe, answers).await
+    }
+
+    /// With a recipe, and a table that is kept.
+    pub(crate) async fn kept(
+        recipe: &str,
+        answers: impl Fn(&str) -> Vec<Step> + Send + Sync + 'static,
+    ) -> (Site, Source) {
+        let table = Arc::new(Memory::new());
+        let source = Source::new(Arc::clone(&table));
+        (Site::over(table, recipe, answers).await, source)
+    }
+
+    async fn over(
+        table: Arc<Memory>,
+        recipe: &str,
+        answers: impl Fn(&str) -> Vec<Step> + Send + Sync + 'static,
+    ) -> Site {
         let origin = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let origin_address = format!("http://{}", origin.local_addr().expect("an address"));
         let asked = Arc::new(AtomicUsize::new(0));
@@ -102,7 +120,7 @@ impl Site {
         };
         tokio::spawn(script.run(origin));
         let recipe = Arc::new(Recipe::parse(recipe).expect("a recipe"));
-        let reader = Reader::new(Arc::new(Memory::new()));
+        let reader = Reader::new(table);
         let proxy = Proxy::new(&origin_address, recipe, reader, CACHE_BYTES).expect("an origin");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address").to_string();
@@ -178,6 +196,56 @@ impl Site {
     pub(crate) async fn get(&self, path: &str) -> Got {
         self.ask("GET", path, "").await
     }
+}
+
+/// A source that changes when the test says so.
+pub(crate) struct Source {
+    keeper: Keeper,
+    writer: Arc<Mutex<Writer<Arc<Memory>>>>,
+    updates: u64,
+}
+
+impl Source {
+    fn new(table: Arc<Memory>) -> Self {
+        let mut writer = Writer::new(table);
+        let mut keeper = Keeper::new();
+        keeper.handle(Event::Restarted(writer.restart(0x5eed)));
+        writer.beat(now_ms());
+        let writer = Arc::new(Mutex::new(writer));
+        let beats = Arc::downgrade(&writer);
+        tokio::spawn(async move {
+            while let Some(writer) = beats.upgrade() {
+                writer.lock().expect("no test has failed").beat(now_ms());
+                drop(writer);
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        });
+        Source {
+            keeper,
+            writer,
+            updates: 0,
+        }
+    }
+
+    /// An update of a key begins, is acknowledged, and is visible.
+    pub(crate) fn change(&mut self, key: &str) {
+        self.updates += 1;
+        let update = UpdateId(self.updates);
+        let begin = Event::Begin(update, Some(vec![Place::of(key)]));
+        for event in [begin, Event::End(update)] {
+            for action in self.keeper.handle(event) {
+                if let Action::Store(store) = action {
+                    let mut writer = self.writer.lock().expect("no test has failed");
+                    writer.store(&store);
+                }
+            }
+        }
+    }
+}
+
+fn now_ms() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    now.tv_sec as u64 * 1_000 + now.tv_nsec as u64 / 1_000_000
 }
 
 fn unchunked(head: &str, body: &str) -> String {

@@ -1,6 +1,6 @@
 //! `Cache-Control` of requests and answers, and `CDN-Cache-Control` (RFC 9213).
 
-use super::fields::{SECONDS_MAX, joined, members, seconds};
+use crate::proxy::fields::{SECONDS_MAX, joined, members, seconds};
 use hyper::header::{self, HeaderMap, HeaderName};
 
 /// The field that is for caches like this one. It stands in for `Cache-Control` and `Expires`.

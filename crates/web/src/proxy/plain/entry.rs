@@ -1,13 +1,11 @@
 //! A stored answer, and what it is good for.
 
-use super::conditions;
 use super::control::Directives;
-use super::fields::joined;
 use super::freshness::{Age, Lifetime, Now};
-use super::range::Wanted;
 use super::selecting::Selecting;
 use crate::proxy::answer::drop_fields_of_connection;
-use crate::proxy::origin::{Outgoing, whole};
+use crate::proxy::origin::Outgoing;
+use crate::proxy::shape::shape;
 use bytes::Bytes;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
@@ -223,52 +221,11 @@ impl Entry {
             header::AGE,
             HeaderValue::from(self.head.age_ms(now) / 1_000),
         );
-        let mut status = self.head.status;
-        let mut body = self.body.clone();
-        if status == StatusCode::OK && conditions::has_it(request, &headers) {
-            headers.remove(header::CONTENT_LENGTH);
-            return answer(StatusCode::NOT_MODIFIED, headers, Bytes::new());
-        }
-        if status == StatusCode::OK && !is_head && conditions::wants_a_part(request, &headers) {
-            let field = joined(request, &header::RANGE);
-            match Wanted::of(field.as_deref(), body.len()) {
-                Wanted::Whole => {}
-                Wanted::Part(part) => {
-                    status = StatusCode::PARTIAL_CONTENT;
-                    let (first, last) = (part.start, part.end - 1);
-                    say_range(
-                        &mut headers,
-                        &format!("bytes {first}-{last}/{}", body.len()),
-                    );
-                    body = body.slice(part);
-                }
-                Wanted::Beyond => {
-                    status = StatusCode::RANGE_NOT_SATISFIABLE;
-                    say_range(&mut headers, &format!("bytes */{}", body.len()));
-                    body = Bytes::new();
-                }
-            }
-        }
-        if is_head {
-            headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
-            body = Bytes::new();
-        }
-        answer(status, headers, body)
-    }
-}
-
-fn answer(status: StatusCode, headers: HeaderMap, body: Bytes) -> Response<Outgoing> {
-    let mut answer = Response::new(whole(body));
-    *answer.status_mut() = status;
-    *answer.headers_mut() = headers;
-    answer
-}
-
-/// The length is that of the part, and the server says it.
-fn say_range(headers: &mut HeaderMap, range: &str) {
-    headers.remove(header::CONTENT_LENGTH);
-    if let Ok(range) = HeaderValue::from_str(range) {
-        headers.insert(header::CONTENT_RANGE, range);
+        shape(
+            (self.head.status, headers, self.body.clone()),
+            request,
+            is_head,
+        )
     }
 }
 

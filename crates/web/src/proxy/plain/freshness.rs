@@ -1,7 +1,7 @@
 //! How old an answer is, and how long it may be used (RFC 9111, section 4.2).
 
 use super::control::Directives;
-use super::fields::{Dated, SECONDS_MAX, joined, seconds};
+use crate::proxy::fields::{Dated, SECONDS_MAX, joined, seconds};
 use hyper::StatusCode;
 use hyper::header::{self, HeaderMap};
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -2,12 +2,10 @@
 //!
 //! | part | what it knows |
 //! |---|---|
-//! | `fields`, `control` | lists, numbers, dates; `Cache-Control` and `CDN-Cache-Control` |
+//! | `control` | `Cache-Control` and `CDN-Cache-Control` |
 //! | `freshness` | ages and lifetimes |
 //! | `selecting` | which requests get the same answer: `Vary`, and what shapes answers unasked |
-//! | `conditions`, `range` | what a client has already, and which part it wants |
 //! | `entry`, `store` | a stored answer; all of them, and which addresses have been changed |
-//! | `building` | storing while the answer goes to its client |
 //! | `verdict` | what to do with a request |
 //! | `location` | addresses that an answer names |
 //! | `status` | `Cache-Status` |
@@ -15,28 +13,24 @@
 //! Nothing here is used on a coherent route: what it allows (guesses, answers of before, copies behind the proxy) is what
 //! rules W4, W5 and W10 forbid.
 
-mod building;
-mod conditions;
 mod control;
 mod entry;
-mod fields;
 mod freshness;
 mod location;
-mod range;
 mod selecting;
 mod status;
 mod store;
 mod verdict;
 
-use self::building::{Budget, Building};
 use self::control::Directives;
 use self::entry::{Entry, Head, Times};
 use self::freshness::Now;
 use self::status::{Done, Then, Why};
 use self::store::{Store, Unchanged};
 use self::verdict::{Verdict, may_stand_in};
-use super::answer::drop_fields_of_connection;
-use super::origin::{Origin, OriginError, Outgoing, STORED_BYTES_MAX, whole};
+use super::answer::{drop_fields_of_connection, says_its_end};
+use super::building::{Budget, Building};
+use super::origin::{Origin, OriginError, Outgoing, STORED_BYTES_MAX, passed, whole};
 use super::request::Name;
 use bytes::Bytes;
 use http_body_util::BodyExt;
@@ -78,11 +72,11 @@ struct Asked {
 
 impl Plain {
     /// An empty cache of so many bytes.
-    pub(crate) fn new(origin: Arc<Origin>, bytes: u64) -> Arc<Self> {
+    pub(crate) fn new(origin: Arc<Origin>, bytes: u64, budget: Budget) -> Arc<Self> {
         Arc::new(Plain {
             origin,
             store: Store::holding(bytes),
-            budget: Budget::default(),
+            budget,
             beside: Mutex::default(),
         })
     }
@@ -124,14 +118,11 @@ impl Plain {
         let path = request.uri().path_and_query().cloned();
         let is_safe = request.method().is_safe();
         let name = Name::of(&request);
-        let answer = self
-            .origin
-            .send(path.as_ref(), request.map(BodyExt::boxed))
-            .await?;
+        let answer = self.origin.send(path.as_ref(), request.map(passed)).await?;
         if let Some(name) = name.filter(|_| !is_safe) {
             self.changed(&name, &answer);
         }
-        let mut answer = answer.map(BodyExt::boxed);
+        let mut answer = answer.map(passed);
         finish(&mut answer, Done::Forwarded(why, Then::Passed));
         Ok(answer)
     }
@@ -275,7 +266,7 @@ impl Plain {
         why: Why,
         (times, since): (Times, Unchanged),
     ) -> Response<Outgoing> {
-        let has_end = says_its_end(&answer);
+        let has_end = answer.body().is_end_stream() || says_its_end(answer.headers());
         let (parts, body) = answer.into_parts();
         let head = match asked.is_head || !has_end {
             true => None,
@@ -292,9 +283,9 @@ impl Plain {
                 };
                 let bytes_max = STORED_BYTES_MAX as u64;
                 let building = Building::new(body, &self.budget, bytes_max, Box::new(finish));
-                (building.boxed(), Then::Stored)
+                (building.map_err(Into::into).boxed(), Then::Stored)
             }
-            None => (body.boxed(), Then::Passed),
+            None => (passed(body), Then::Passed),
         };
         let mut answer = Response::from_parts(parts, body);
         finish(&mut answer, Done::Forwarded(why, then));
@@ -372,23 +363,6 @@ async fn drain(mut body: Outgoing) {
 /// Whether the origin fails, so that an entry may stand in.
 fn is_failure(status: StatusCode) -> bool {
     matches!(status.as_u16(), 500 | 502 | 503 | 504)
-}
-
-/// Whether a cut in a body could be seen.
-fn says_its_end(answer: &Response<Incoming>) -> bool {
-    let headers = answer.headers();
-    answer.body().is_end_stream()
-        || headers.contains_key(header::CONTENT_LENGTH)
-        || is_chunked(headers)
-}
-
-/// Any other last coding ends with the connection.
-fn is_chunked(headers: &HeaderMap) -> bool {
-    let codings = fields::joined(headers, &header::TRANSFER_ENCODING);
-    let last = codings
-        .as_deref()
-        .and_then(|codings| fields::members(codings).last());
-    last.is_some_and(|coding| coding.eq_ignore_ascii_case("chunked"))
 }
 
 /// Nothing is stored, and the client wants nothing else.

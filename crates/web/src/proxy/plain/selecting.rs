@@ -1,6 +1,6 @@
 //! What of a request chooses among the answers of one address: `Vary`, and fields that shape answers unasked.
 
-use super::fields::{joined, members};
+use crate::proxy::fields::{joined, members};
 use hyper::header::{self, HeaderMap, HeaderName};
 
 /// An answer that varies by more fields is not stored.
@@ -66,6 +66,15 @@ impl Selecting {
 
 /// A field without what has no meaning in it: how it is divided into lines, spaces beside commas, the case of languages.
 fn normal(request: &HeaderMap, name: &HeaderName) -> Option<String> {
+    let lines = request.get_all(name);
+    if lines
+        .iter()
+        .any(|line| std::str::from_utf8(line.as_bytes()).is_err())
+    {
+        // No text: it stands for itself. No text has an end of a line in it.
+        let lines = lines.iter().map(|line| line.as_bytes().escape_ascii());
+        return Some(lines.map(|line| format!("{line}\n")).collect());
+    }
     let text = joined(request, name)?;
     let words: Vec<&str> = members(&text).collect();
     let text = words.join(",");
@@ -117,6 +126,20 @@ mod tests {
         let selecting = of("accept-language", &[("accept-language", "en, de")]).expect("stored");
         assert!(selecting.is_for(&headers(&[("accept-language", "eN,   De")])));
         assert!(!selecting.is_for(&headers(&[("accept-language", "de, en")])));
+    }
+
+    #[test]
+    fn a_field_that_is_no_text_is_like_no_other() {
+        let bytes = |bytes: &'static [u8]| {
+            let value = HeaderValue::from_bytes(bytes).expect("a value");
+            [(HeaderName::from_static("foo"), value)]
+                .into_iter()
+                .collect::<HeaderMap>()
+        };
+        let answer = headers(&[("vary", "foo")]);
+        let selecting = Selecting::of(&answer, &bytes(b"\xff")).expect("it can be stored");
+        assert!(selecting.is_for(&bytes(b"\xff")));
+        assert!(!selecting.is_for(&bytes(b"\xfe")) && !selecting.is_for(&bytes(b"\\xff")));
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use super::control::Directives;
 use super::entry::Entry;
-use super::fields::SECONDS_MAX;
 use super::freshness::Now;
 use super::status::Why;
+use crate::proxy::fields::SECONDS_MAX;
 use hyper::header::HeaderMap;
 
 /// What to do.

@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use std::time::UNIX_EPOCH;
 
 /// A number of seconds above this one counts as this one (RFC 9111, section 1.2.2).
-pub(super) const SECONDS_MAX: u64 = 1 << 31;
+pub(crate) const SECONDS_MAX: u64 = 1 << 31;
 
 /// A field with all its lines. Bytes that are no text become `\u{fffd}`, which no directive and no number has.
-pub(super) fn joined<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<Cow<'a, str>> {
+pub(crate) fn joined<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<Cow<'a, str>> {
     let mut lines = headers.get_all(name).iter();
     let first = String::from_utf8_lossy(lines.next()?.as_bytes());
     let more = lines.map(|line| String::from_utf8_lossy(line.as_bytes()));
@@ -16,7 +16,7 @@ pub(super) fn joined<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<Co
 }
 
 /// The members of a list, without spaces around them. A comma within quotes divides nothing.
-pub(super) fn members(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn members(text: &str) -> impl Iterator<Item = &str> {
     let mut is_quoted = false;
     let mut is_escaped = false;
     let parts = text.split(move |letter| {
@@ -31,7 +31,7 @@ pub(super) fn members(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// A number of seconds: digits alone.
-pub(super) fn seconds(text: &str) -> Option<u64> {
+pub(crate) fn seconds(text: &str) -> Option<u64> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     // What does not fit is large.
     is_number.then(|| text.parse().unwrap_or(SECONDS_MAX).min(SECONDS_MAX))
@@ -39,7 +39,7 @@ pub(super) fn seconds(text: &str) -> Option<u64> {
 
 /// A field that is a date.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Dated {
+pub(crate) enum Dated {
     /// There is none.
     Missing,
     /// It is no date, or there are two.
@@ -50,7 +50,7 @@ pub(super) enum Dated {
 
 impl Dated {
     /// Reads the date in a field.
-    pub(super) fn of(headers: &HeaderMap, name: &HeaderName) -> Self {
+    pub(crate) fn of(headers: &HeaderMap, name: &HeaderName) -> Self {
         match joined(headers, name) {
             Some(text) => date(&text).map_or(Dated::Invalid, Dated::At),
             None => Dated::Missing,
@@ -58,7 +58,7 @@ impl Dated {
     }
 
     /// The date, if it can be read.
-    pub(super) fn known(self) -> Option<u64> {
+    pub(crate) fn known(self) -> Option<u64> {
         match self {
             Dated::At(seconds) => Some(seconds),
             Dated::Missing | Dated::Invalid => None,
@@ -67,7 +67,7 @@ impl Dated {
 }
 
 /// Seconds since 1970 of a date in one of HTTP's three forms.
-pub(super) fn date(text: &str) -> Option<u64> {
+pub(crate) fn date(text: &str) -> Option<u64> {
     let time = httpdate::parse_http_date(text).ok()?;
     Some(time.duration_since(UNIX_EPOCH).ok()?.as_secs())
 }

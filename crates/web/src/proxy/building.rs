@@ -12,21 +12,36 @@ const BUILDING_BYTES_MAX: u64 = 128 << 20;
 
 /// The bytes that all bodies being built have at a time.
 #[derive(Clone, Default, Debug)]
-pub(super) struct Budget(Arc<AtomicU64>);
+pub(crate) struct Budget(Arc<AtomicU64>);
+
+impl Budget {
+    /// A part of it, with nothing in it yet.
+    pub(crate) fn share(&self) -> Share {
+        Share {
+            budget: self.clone(),
+            bytes: 0,
+        }
+    }
+}
 
 /// The part of it that one body has. It comes back when this is dropped.
 #[derive(Debug)]
-struct Share {
+pub(crate) struct Share {
     budget: Budget,
     bytes: u64,
 }
 
 impl Share {
     /// Takes more. False: there is no more.
-    fn grow(&mut self, bytes: u64) -> bool {
+    pub(crate) fn grow(&mut self, bytes: u64) -> bool {
         let before = self.budget.0.fetch_add(bytes, Ordering::Relaxed);
         self.bytes += bytes;
         before + bytes <= BUILDING_BYTES_MAX
+    }
+
+    /// Whether all bodies together have room still.
+    pub(crate) fn has_room(&self) -> bool {
+        self.budget.0.load(Ordering::Relaxed) <= BUILDING_BYTES_MAX
     }
 }
 
@@ -40,7 +55,7 @@ impl Drop for Share {
 type Finish = Box<dyn FnOnce(Bytes) + Send + Sync>;
 
 /// A body on its way from the origin to a client. Once all of it has passed, it is stored; if it is cut, it is not.
-pub(super) struct Building {
+pub(crate) struct Building {
     rest: Incoming,
     copy: Option<Copy>,
 }
@@ -54,14 +69,10 @@ struct Copy {
 
 impl Building {
     /// A body of at most so many bytes, and what becomes of it. A longer one passes through.
-    pub(super) fn new(rest: Incoming, budget: &Budget, bytes_max: u64, finish: Finish) -> Self {
-        let share = Share {
-            budget: budget.clone(),
-            bytes: 0,
-        };
+    pub(crate) fn new(rest: Incoming, budget: &Budget, bytes_max: u64, finish: Finish) -> Self {
         let copy = Copy {
             parts: Vec::new(),
-            share,
+            share: budget.share(),
             bytes_max,
             finish,
         };
@@ -139,13 +150,9 @@ mod tests {
     #[test]
     fn a_share_comes_back() {
         let budget = Budget::default();
-        let share = || Share {
-            budget: budget.clone(),
-            bytes: 0,
-        };
-        let mut first = share();
+        let mut first = budget.share();
         assert!(first.grow(BUILDING_BYTES_MAX - 1));
-        let mut second = share();
+        let mut second = budget.share();
         assert!(second.grow(1) && !second.grow(1));
         drop(second);
         drop(first);

@@ -4,7 +4,7 @@ use super::fields::{Dated, date, joined, members};
 use hyper::header::{self, HeaderMap};
 
 /// Whether a client has the answer already, so that 304 is enough.
-pub(super) fn has_it(request: &HeaderMap, answer: &HeaderMap) -> bool {
+pub(crate) fn has_it(request: &HeaderMap, answer: &HeaderMap) -> bool {
     if let Some(known) = joined(request, &header::IF_NONE_MATCH) {
         let own = joined(answer, &header::ETAG);
         let is_own = |tag: &str| own.as_deref().is_some_and(|own| opaque(own) == opaque(tag));
@@ -17,8 +17,18 @@ pub(super) fn has_it(request: &HeaderMap, answer: &HeaderMap) -> bool {
     matches!((seen, changed), (Some(seen), Some(changed)) if changed <= seen)
 }
 
+/// Whether a client wants another state than this one (`If-Match`).
+pub(crate) fn wants_another(request: &HeaderMap, answer: &HeaderMap) -> bool {
+    let Some(wanted) = joined(request, &header::IF_MATCH) else {
+        return false;
+    };
+    let own = joined(answer, &header::ETAG);
+    let own = own.as_deref().filter(|own| own.starts_with('"'));
+    !members(&wanted).any(|tag| tag == "*" || own == Some(tag))
+}
+
 /// Whether a client that has a part wants another part of this answer (`If-Range`). Otherwise it wants all.
-pub(super) fn wants_a_part(request: &HeaderMap, answer: &HeaderMap) -> bool {
+pub(crate) fn wants_a_part(request: &HeaderMap, answer: &HeaderMap) -> bool {
     let Some(condition) = joined(request, &header::IF_RANGE) else {
         return true;
     };

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 /// What a client wants of a body.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Wanted {
+pub(crate) enum Wanted {
     /// All of it. So does a client that asks for several parts, or in words that nobody knows.
     Whole,
     /// These bytes.
@@ -16,7 +16,7 @@ pub(super) enum Wanted {
 
 impl Wanted {
     /// Reads the field `Range` for a body of so many bytes.
-    pub(super) fn of(field: Option<&str>, length: usize) -> Self {
+    pub(crate) fn of(field: Option<&str>, length: usize) -> Self {
         let part = field.and_then(|field| field.strip_prefix("bytes="));
         let ends = part.and_then(|part| part.trim().split_once('-'));
         let Some((first, last)) = ends else {
