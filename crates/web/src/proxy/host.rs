@@ -1,6 +1,6 @@
 //! Which host a request means: one, that cache and origin both see.
 
-use hyper::header::{self, HeaderValue};
+use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::{Method, Request, StatusCode, Version};
 
 /// Why no origin gets a request, and what its client gets.
@@ -13,6 +13,7 @@ pub(crate) fn settle<B>(request: &mut Request<B>) -> Result<(), Refused> {
         let words = "the proxy makes no tunnels and no traces";
         return Err(Refused(StatusCode::METHOD_NOT_ALLOWED, words));
     }
+    join_cookies(request.headers_mut());
     let bad = |words| Err(Refused(StatusCode::BAD_REQUEST, words));
     let mut hosts = request.headers().get_all(header::HOST).iter();
     let (host, more) = (hosts.next().cloned(), hosts.next());
@@ -38,6 +39,22 @@ pub(crate) fn settle<B>(request: &mut Request<B>) -> Result<(), Refused> {
         },
         (None, None) if request.version() < Version::HTTP_11 => Ok(()),
         (None, None) => bad("a request names its host"),
+    }
+}
+
+/// HTTP/2 may divide the cookies into several fields. An origin of HTTP/1.1 reads one (RFC 9113, section 8.2.3).
+fn join_cookies(headers: &mut HeaderMap) {
+    let mut cookies = headers.get_all(header::COOKIE).iter();
+    if cookies.next().is_none() || cookies.next().is_none() {
+        return;
+    }
+    let cookies: Vec<&[u8]> = headers
+        .get_all(header::COOKIE)
+        .iter()
+        .map(HeaderValue::as_bytes)
+        .collect();
+    if let Ok(joined) = HeaderValue::from_bytes(&cookies.join(&b"; "[..])) {
+        headers.insert(header::COOKIE, joined);
     }
 }
 
@@ -72,5 +89,16 @@ mod tests {
             .body(())
             .expect("a request");
         assert!(settle(&mut trace).is_err());
+    }
+
+    #[test]
+    fn cookies_are_one_field() {
+        let mut headers = HeaderMap::new();
+        for cookie in ["a=1; b=2", "c=3"] {
+            headers.append("cookie", HeaderValue::from_static(cookie));
+        }
+        join_cookies(&mut headers);
+        let joined: Vec<&HeaderValue> = headers.get_all("cookie").iter().collect();
+        assert_eq!(joined, ["a=1; b=2; c=3"]);
     }
 }

@@ -2,6 +2,7 @@
 
 mod answer;
 mod building;
+mod clients;
 mod conditions;
 mod entries;
 mod fields;
@@ -14,6 +15,9 @@ mod range;
 mod request;
 mod serve;
 mod shape;
+mod tls;
 mod tunnel;
 
-pub use serve::{Proxy, ProxyError, serve};
+pub use clients::{serve, serve_tls};
+pub use serve::{Proxy, ProxyError};
+pub use tls::{Tls, TlsError};

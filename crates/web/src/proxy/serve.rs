@@ -16,25 +16,12 @@ use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::http::uri::PathAndQuery;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode, Uri};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use std::convert::Infallible;
+use hyper::{Method, Request, Response, StatusCode};
 use std::fmt;
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 use thorp_versions::{Cells, Evidence, Place, Reader};
-use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, oneshot, watch};
-
-/// Connections of clients at a time. More wait in the system's queue.
-const CONNECTIONS_MAX: usize = 4_096;
-
-/// How long a client may take to send the head of a request.
-const HEAD_WITHIN: Duration = Duration::from_secs(30);
+use tokio::sync::oneshot;
 
 /// Beside coherent routes, one part in so many of the memory is for other answers.
 const PLAIN_SHARE: u64 = 4;
@@ -80,7 +67,7 @@ impl fmt::Display for ProxyError {
             ProxyError::Origin(found) => {
                 write!(
                     f,
-                    "{found:?} is no origin: write http://host:port, without a path"
+                    "{found:?} is no origin: write http://host:port, without a path; several with commas between them"
                 )
             }
         }
@@ -101,8 +88,7 @@ impl<C: Cells + Send + Sync + 'static> Proxy<C> {
         reader: Reader<C>,
         bytes: u64,
     ) -> Result<Self, ProxyError> {
-        let address = origin.parse::<Uri>().ok();
-        let found = address.as_ref().and_then(Origin::new);
+        let found = Origin::new(origin);
         let origin = found.ok_or_else(|| ProxyError::Origin(origin.to_owned()))?;
         let origin = Arc::new(origin);
         let plain_bytes = match recipe.has_routes() {
@@ -248,11 +234,8 @@ impl<C: Cells + Send + Sync + 'static> Proxy<C> {
         ticket: Option<Ticket<Name>>,
         early: oneshot::Sender<Response<Outgoing>>,
     ) -> Result<(Given, &'static str), OriginError> {
-        // Before the first byte leaves (rule W3).
-        let evidence = self.reader.evidence();
+        let (evidence, answer) = self.ask(&asked).await?;
         let tag = self.next_tag();
-        let path = asked.path.as_ref();
-        let answer = self.origin.get(path, asked.fields.clone()).await?;
         if !answer::may_be_shared(&answer, &asked.coherent.vary) {
             if let Some(ticket) = ticket {
                 ticket.land(Landed::Alone);
@@ -281,6 +264,25 @@ impl<C: Cells + Send + Sync + 'static> Proxy<C> {
         };
         let answer = Answer::coherent(head.status, head.headers, whole, &tag);
         Ok(self.admit(asked, ticket, Arc::new(answer), evidence))
+    }
+
+    /// Asks the origin, at another address if the first one fails.
+    async fn ask(&self, asked: &Asked) -> Result<(Evidence, Response<Incoming>), OriginError> {
+        let mut tries = self.origin.tries();
+        loop {
+            // Before the first byte of each try leaves (rule W3).
+            let evidence = self.reader.evidence();
+            let is_last = !tries.are_left();
+            let path = asked.path.as_ref();
+            let answer = self.origin.get(&mut tries, path, asked.fields.clone());
+            match answer.await {
+                Ok(answer) => return Ok((evidence, answer)),
+                Err(OriginError::Away(why)) if !is_last => {
+                    tracing::warn!("another address is tried: {why}");
+                }
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// The last byte has come: makes an answer an entry, if its check passes (rule W4).
@@ -386,59 +388,4 @@ fn told(mut answer: Response<Outgoing>, status: &'static str) -> Response<Outgoi
     let status = HeaderValue::from_static(status);
     answer.headers_mut().append("cache-status", status);
     answer
-}
-
-/// Serves clients until it is told to stop. Answers that have begun go on.
-///
-/// # Errors
-///
-/// The listener fails.
-pub async fn serve<C: Cells + Send + Sync + 'static>(
-    listener: TcpListener,
-    proxy: Arc<Proxy<C>>,
-    mut stop: watch::Receiver<bool>,
-) -> io::Result<()> {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else {
-            return Ok(());
-        };
-        let stream = tokio::select! {
-            accepted = listener.accept() => accepted?.0,
-            () = stopped(&mut stop) => return Ok(()),
-        };
-        let _ = stream.set_nodelay(true);
-        let proxy = Arc::clone(&proxy);
-        let mut stop = stop.clone();
-        tokio::spawn(async move {
-            let answers = service_fn(move |request| {
-                let proxy = Arc::clone(&proxy);
-                async move { Ok::<_, Infallible>(proxy.answer(request).await) }
-            });
-            let mut builder = http1::Builder::new();
-            builder
-                .timer(TokioTimer::new())
-                .header_read_timeout(HEAD_WITHIN);
-            let connection = builder
-                .serve_connection(TokioIo::new(stream), answers)
-                .with_upgrades();
-            let mut connection = std::pin::pin!(connection);
-            let ended = tokio::select! {
-                ended = connection.as_mut() => ended,
-                () = stopped(&mut stop) => {
-                    connection.as_mut().graceful_shutdown();
-                    connection.await
-                }
-            };
-            if let Err(error) = ended {
-                tracing::debug!("a client's connection: {error}");
-            }
-            drop(place);
-        });
-    }
-}
-
-/// Returns when it is time to stop, also if nobody is left to say so.
-async fn stopped(stop: &mut watch::Receiver<bool>) {
-    let _ = stop.wait_for(|stop| *stop).await;
 }

@@ -50,6 +50,7 @@ pub(crate) fn with_status(status: &str, fields: &str, body: &str) -> Vec<Step> {
 /// The origin and the proxy in front of it.
 pub(crate) struct Site {
     address: String,
+    origin_address: String,
     asked: Arc<AtomicUsize>,
     heads: Arc<Mutex<Vec<String>>>,
     lets_go: watch::Sender<usize>,
@@ -119,20 +120,49 @@ impl Site {
             may_go,
         };
         tokio::spawn(script.run(origin));
-        let recipe = Arc::new(Recipe::parse(recipe).expect("a recipe"));
-        let reader = Reader::new(table);
-        let proxy = Proxy::new(&origin_address, recipe, reader, CACHE_BYTES).expect("an origin");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address").to_string();
         let (stop, stopped) = watch::channel(false);
-        tokio::spawn(serve(listener, Arc::new(proxy), stopped));
-        Site {
+        let site = Site {
             address,
+            origin_address,
             asked,
             heads,
             lets_go,
             _stop: stop,
-        }
+        };
+        let proxy = site.proxy(&site.origin_address, recipe, table);
+        tokio::spawn(serve(listener, proxy, stopped));
+        site
+    }
+
+    /// Another proxy in front of these addresses.
+    pub(crate) fn proxy(
+        &self,
+        addresses: &str,
+        recipe: &str,
+        table: Arc<Memory>,
+    ) -> Arc<Proxy<Arc<Memory>>> {
+        let recipe = Arc::new(Recipe::parse(recipe).expect("a recipe"));
+        let proxy = Proxy::new(addresses, recipe, Reader::new(table), CACHE_BYTES);
+        Arc::new(proxy.expect("an origin"))
+    }
+
+    /// The same origin behind another proxy, which has other addresses beside it.
+    pub(crate) async fn beside(mut self, addresses: &str) -> Site {
+        let addresses = format!("{addresses},{}", self.origin_address);
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        self.address = listener.local_addr().expect("an address").to_string();
+        let proxy = self.proxy(&addresses, "", Arc::new(Memory::new()));
+        let (stop, stopped) = watch::channel(false);
+        tokio::spawn(serve(listener, proxy, stopped));
+        self._stop = stop;
+        self
+    }
+
+    /// Where its origin is.
+    pub(crate) fn origin_address(&self) -> &str {
+        &self.origin_address
     }
 
     /// How often the origin was asked.

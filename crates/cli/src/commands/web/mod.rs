@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use thorp_server::{Bytes, LogConfig, init_logs};
 use thorp_versions::{Memory, Reader, Writer};
-use thorp_web::{Health, Postgres, Proxy, Recipe, keep, serve};
+use thorp_web::{Health, Postgres, Proxy, Recipe, Tls, keep, serve, serve_tls};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
@@ -34,7 +34,7 @@ enum Command {
 /// What the proxy is told.
 #[derive(Args, Debug)]
 struct ProxyOptions {
-    /// The application, as http://127.0.0.1:8000
+    /// The application, as http://127.0.0.1:8000; several addresses with commas between them
     #[arg(long, value_name = "URL")]
     origin: String,
     /// Its database, as postgresql://postgres@localhost/wiki; its role has to be a superuser
@@ -46,6 +46,12 @@ struct ProxyOptions {
     /// Where clients connect
     #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:8080")]
     listen: String,
+    /// Serve HTTPS: its certificate and those that have signed it, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_certificate: Option<PathBuf>,
+    /// The private key of --tls-certificate, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    tls_key: Option<PathBuf>,
     /// Memory for answers, as 1048576 or "256 MiB"
     #[arg(long, value_name = "SIZE", default_value = "256 MiB")]
     cache_bytes: Bytes,
@@ -82,6 +88,7 @@ fn run_proxy(options: &ProxyOptions) -> Result<(), Failure> {
         let action = "name the database with --postgres, or leave the routes out of the recipe";
         return Err(Failure::new(what, action).with(Code::Usage));
     }
+    let tls = tls(options)?;
     let table = Arc::new(Memory::new());
     let kept = source.map(|source| Kept {
         source,
@@ -100,7 +107,7 @@ fn run_proxy(options: &ProxyOptions) -> Result<(), Failure> {
         .map_err(|error| Failure::new(format!("the system gives no runtime: {error}"), ""))?;
     runtime.block_on(async {
         let shutdown = shutdown(options.until_stdin_closes)?;
-        until(options, kept, Arc::new(proxy), shutdown).await
+        until(options, tls, kept, Arc::new(proxy), shutdown).await
     })
 }
 
@@ -119,6 +126,19 @@ fn recipe(options: &ProxyOptions) -> Result<Recipe, Failure> {
     })
 }
 
+/// What clients speak. None: HTTP without TLS.
+fn tls(options: &ProxyOptions) -> Result<Option<Tls>, Failure> {
+    let (Some(certificate), Some(key)) = (&options.tls_certificate, &options.tls_key) else {
+        return Ok(None);
+    };
+    let read = |path: &PathBuf| fs::read(path).map_err(|error| Failure::file(path, &error));
+    let tls = Tls::from_pem(&read(certificate)?, &read(key)?);
+    tls.map(Some).map_err(|error| {
+        let action = "give PEM files with --tls-certificate and --tls-key";
+        Failure::new(error.to_string(), action).with(Code::Usage)
+    })
+}
+
 /// A source, and who writes its table.
 struct Kept {
     source: Postgres,
@@ -128,6 +148,7 @@ struct Kept {
 
 async fn until(
     options: &ProxyOptions,
+    tls: Option<Tls>,
     kept: Option<Kept>,
     proxy: Arc<Proxy<Arc<Memory>>>,
     shutdown: Shutdown,
@@ -148,14 +169,20 @@ async fn until(
         let keeper = keep(kept.source, kept.recipe, kept.writer, says, stopped.clone());
         (tokio::spawn(keeper), tokio::spawn(tell(health)))
     });
+    let scheme = if tls.is_some() { "https" } else { "http" };
     match options.json {
         true => say_json(&serde_json::json!({ "address": address.to_string() }))?,
         false => say(&format!(
-            "ready: http://{address}, in front of {}",
+            "ready: {scheme}://{address}, in front of {}",
             options.origin
         ))?,
     }
-    let serving = serve(listener, proxy, stopped);
+    let serving = async {
+        match tls {
+            Some(tls) => serve_tls(listener, tls, proxy, stopped).await,
+            None => serve(listener, proxy, stopped).await,
+        }
+    };
     let served = tokio::select! {
         served = serving => served,
         () = shutdown => Ok(()),
@@ -225,6 +252,11 @@ mod tests {
         let route = "[[routes]]\npath = \"/\"";
         let said = refused(&["--origin", origin], route);
         assert!(said.contains("says when their answers change"), "{said}");
+        let file = |path: &str| {
+            let files = ["--tls-certificate", path, "--tls-key", path];
+            refused(&[&["--origin", origin], &files[..]].concat(), "")
+        };
+        assert!(file("/dev/null").contains("the certificate:"));
         for (origin, database, recipe, words) in [
             ("ftp://a", database, "", "is no origin"),
             ("http://a/path", database, "", "is no origin"),
