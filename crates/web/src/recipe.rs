@@ -12,9 +12,22 @@ use std::fmt;
 #[serde(deny_unknown_fields)]
 struct Written {
     #[serde(default)]
+    others: Others,
+    #[serde(default)]
     tables: BTreeMap<String, WrittenTable>,
     #[serde(default)]
     routes: Vec<WrittenRoute>,
+}
+
+/// What becomes of answers that no route names.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[serde(rename_all = "lowercase")]
+enum Others {
+    /// They are cached as the origin says.
+    #[default]
+    Cache,
+    /// They pass through.
+    Pass,
 }
 
 #[derive(Deserialize)]
@@ -90,6 +103,7 @@ pub enum Rests {
 /// A recipe (rule W9: what it does not name counts as unknown).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Recipe {
+    others: Others,
     tables: BTreeMap<String, Table>,
     routes: Vec<Route>,
 }
@@ -178,7 +192,11 @@ impl Recipe {
         let tables = tables.collect::<Result<_, RecipeError>>()?;
         let routes = written.routes.into_iter().map(Route::read);
         let routes = routes.collect::<Result<_, RecipeError>>()?;
-        Ok(Recipe { tables, routes })
+        Ok(Recipe {
+            others: written.others,
+            tables,
+            routes,
+        })
     }
 
     /// What is said of a table, `schema.name`. None: nothing.
@@ -191,6 +209,11 @@ impl Recipe {
         let keyed = self.tables.iter();
         let keyed = keyed.filter(|(_, table)| **table != Table::Ignored);
         keyed.map(|(name, _)| name.as_str())
+    }
+
+    /// Whether answers that no route names are cached as the origin says.
+    pub fn caches_others(&self) -> bool {
+        self.others == Others::Cache
     }
 
     /// Whether it calls any answers coherent. Without that nobody needs a source.
@@ -382,6 +405,7 @@ mod tests {
             );
         }
         let recipe = Recipe::parse(SHIPPED[0].1).expect("a recipe");
+        assert!(!recipe.caches_others() && Recipe::default().caches_others());
         let (_, rests) = recipe.route("/wiki/Main_Page").expect("an article");
         let Rests::On(keys) = rests else {
             panic!("it rests on keys");
@@ -400,6 +424,7 @@ mod tests {
             ("[[routes]]\npath = \"/a\"\nkeys = [\"{id}\"]", "{id}"),
             ("[[routes]]\npath = \"a\"", "begins with /"),
             ("[route]\n", "unknown field"),
+            ("others = \"keep\"", "unknown variant"),
             ("[[routes]]\npath = \"/a\"\nvary = [\"cookie\"]", "vary by"),
             (
                 "[[routes]]\npath = \"/a\"\nvary = [\"if-match\"]",

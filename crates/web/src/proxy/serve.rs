@@ -35,6 +35,7 @@ const FILLED: &str = "thorp; fwd=miss; stored";
 const NOT_KEPT: &str = "thorp; fwd=miss";
 const JOINED: &str = "thorp; fwd=miss; collapsed";
 const BYPASSED: &str = "thorp; fwd=bypass";
+const REFUSED: &str = "thorp; detail=refused";
 
 /// A proxy in front of one origin.
 #[derive(Debug)]
@@ -91,9 +92,10 @@ impl<C: Cells + Send + Sync + 'static> Proxy<C> {
         let found = Origin::new(origin);
         let origin = found.ok_or_else(|| ProxyError::Origin(origin.to_owned()))?;
         let origin = Arc::new(origin);
-        let plain_bytes = match recipe.has_routes() {
-            true => bytes / PLAIN_SHARE,
-            false => bytes,
+        let plain_bytes = match (recipe.caches_others(), recipe.has_routes()) {
+            (false, _) => 0,
+            (true, true) => bytes / PLAIN_SHARE,
+            (true, false) => bytes,
         };
         let budget = Budget::default();
         Ok(Proxy {
@@ -113,7 +115,7 @@ impl<C: Cells + Send + Sync + 'static> Proxy<C> {
     /// Answers one request.
     pub async fn answer(self: Arc<Self>, mut request: Request<Incoming>) -> Response<Outgoing> {
         if let Err(Refused(status, words)) = host::settle(&mut request) {
-            return plain(status, words);
+            return told(plain(status, words), REFUSED);
         }
         let is_coherent = self.recipe.route(request.uri().path()).is_some();
         if tunnel::is_wanted(&request) {
@@ -122,12 +124,12 @@ impl<C: Cells + Send + Sync + 'static> Proxy<C> {
                     told(own(answer, &self.next_tag()), BYPASSED)
                 }
                 Ok(answer) => told(answer, BYPASSED),
-                Err(error) => failed(&error),
+                Err(error) => told(failed(&error), BYPASSED),
             };
         }
         if !is_coherent {
             let answer = self.plain.answer(request).await;
-            return answer.unwrap_or_else(|error| failed(&error));
+            return answer.unwrap_or_else(|error| told(failed(&error), NOT_KEPT));
         }
         let Some(coherent) = Coherent::of(&request, &self.recipe) else {
             return self.pass(request).await;

@@ -362,3 +362,12 @@ async fn the_origins_word_counts_nothing_on_a_coherent_route() {
     assert_eq!(site.get("/other").await.done(), STORED);
     assert_eq!(site.get("/other").await.done(), HIT);
 }
+
+#[tokio::test]
+async fn a_recipe_may_let_all_others_pass() {
+    let site = Site::with("others = \"pass\"", |_| answer(FRESH, "abc")).await;
+    for _ in 0..2 {
+        assert_eq!(site.get("/").await.done(), "thorp; fwd=bypass");
+    }
+    assert_eq!(site.asked(), 2);
+}

@@ -56,6 +56,8 @@ const PASSED: [HeaderName; 3] = [
 pub(crate) struct Plain {
     origin: Arc<Origin>,
     store: Store,
+    /// Without a byte of memory everything passes through.
+    stores: bool,
     budget: Budget,
     /// The addresses about which the origin is being asked beside an answer.
     beside: Mutex<HashSet<Name>>,
@@ -76,6 +78,7 @@ impl Plain {
         Arc::new(Plain {
             origin,
             store: Store::holding(bytes),
+            stores: bytes > 0,
             budget,
             beside: Mutex::default(),
         })
@@ -91,7 +94,8 @@ impl Plain {
         let headers = request.headers();
         let is_passed = PASSED.iter().any(|name| headers.contains_key(name));
         // A body shapes the answer, and is in no name.
-        let name = match is_read && request.body().is_end_stream() && !is_passed {
+        let is_plain = is_read && request.body().is_end_stream() && !is_passed;
+        let name = match self.stores && is_plain {
             true => Name::of(&request),
             false => None,
         };
