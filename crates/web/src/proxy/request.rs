@@ -1,6 +1,6 @@
 //! What a request asks for, and whether the cache may answer it.
 
-use crate::recipe::{Recipe, Rests};
+use crate::recipe::{Rests, Route};
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request};
 use thorp_versions::Place;
@@ -79,8 +79,8 @@ pub(crate) struct Coherent {
 }
 
 impl Coherent {
-    /// Looks at a request. None: it goes to the origin, and its answer is nobody else's.
-    pub(crate) fn of<B>(request: &Request<B>, recipe: &Recipe) -> Option<Self> {
+    /// Looks at a request to a route. None: it goes to the origin, and its answer is nobody else's.
+    pub(crate) fn of<B>(request: &Request<B>, (route, rests): (&Route, Rests)) -> Option<Self> {
         if request.method() != Method::GET && request.method() != Method::HEAD {
             return None;
         }
@@ -89,7 +89,6 @@ impl Coherent {
         if asks_more.iter().any(|name| headers.contains_key(name)) {
             return None;
         }
-        let (route, rests) = recipe.route(request.uri().path())?;
         let query = request.uri().query().unwrap_or_default();
         if !route.takes_query(query) || !cookies(headers).all(|name| route.ignores_cookie(name)) {
             return None;
@@ -135,6 +134,7 @@ fn cookies(headers: &HeaderMap) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recipe::Recipe;
 
     const RECIPE: &str = r#"
         [[routes]]
@@ -162,7 +162,8 @@ mod tests {
     }
 
     fn coherent(request: &Request<()>) -> Option<Coherent> {
-        Coherent::of(request, &Recipe::parse(RECIPE).expect("a recipe"))
+        let recipe = Recipe::parse(RECIPE).expect("a recipe");
+        Coherent::of(request, recipe.route(request.uri().path())?)
     }
 
     #[test]

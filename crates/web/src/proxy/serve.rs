@@ -117,49 +117,55 @@ impl<C: Cells + Send + Sync + 'static> Proxy<C> {
         if let Err(Refused(status, words)) = host::settle(&mut request) {
             return told(plain(status, words), REFUSED);
         }
-        let is_coherent = self.recipe.route(request.uri().path()).is_some();
+        let route = self.recipe.route(request.uri().path());
         if tunnel::is_wanted(&request) {
-            return match self.tunnels.open(&self.origin, request).await {
-                Ok(answer) if is_coherent && answer.status() != StatusCode::SWITCHING_PROTOCOLS => {
-                    told(own(answer, &self.next_tag()), BYPASSED)
-                }
-                Ok(answer) => told(answer, BYPASSED),
-                Err(error) => told(failed(&error), BYPASSED),
-            };
+            let is_coherent = route.is_some();
+            return self.tunnel(request, is_coherent).await;
         }
-        if !is_coherent {
+        let Some(route) = route else {
             let answer = self.plain.answer(request).await;
             return answer.unwrap_or_else(|error| told(failed(&error), NOT_KEPT));
-        }
-        let Some(coherent) = Coherent::of(&request, &self.recipe) else {
+        };
+        let Some(coherent) = Coherent::of(&request, route) else {
             return self.pass(request).await;
         };
-        let arrived = self.flights.arrive();
         let is_head = request.method() == Method::HEAD;
-        let mut wishes = request.headers().clone();
         // A date has no fractions of a second (trap W33).
-        wishes.remove(header::IF_MODIFIED_SINCE);
-        if wishes.contains_key(header::RANGE) {
+        request.headers_mut().remove(header::IF_MODIFIED_SINCE);
+        if let Some(answer) = self.hit(&coherent.name) {
+            return told(answer.shaped(request.headers(), is_head), HIT);
+        }
+        if request.headers().contains_key(header::RANGE) {
             // A part of what is not stored is the origin's to cut.
-            return match self.hit(&coherent.name) {
-                Some(answer) => told(answer.shaped(&wishes, is_head), HIT),
-                None => self.pass(request).await,
-            };
+            return self.pass(request).await;
         }
         let asked = Asked {
             path: request.uri().path_and_query().cloned(),
             fields: shared_fields(request.headers(), &coherent.vary),
             coherent,
-            arrived,
+            arrived: self.flights.arrive(),
         };
         let (answered, status) = self.coherent(asked).await;
         let answer = match answered {
-            Ok(Given::Shared(answer)) => answer.shaped(&wishes, is_head),
+            Ok(Given::Shared(answer)) => answer.shaped(request.headers(), is_head),
             Ok(Given::Own(answer)) if is_head => answer.map(|_| origin::whole(Bytes::new())),
             Ok(Given::Own(answer)) => answer,
             Err(error) => failed(&error),
         };
         told(answer, status)
+    }
+
+    /// Asks the origin for a tunnel.
+    async fn tunnel(&self, request: Request<Incoming>, is_coherent: bool) -> Response<Outgoing> {
+        let answer = match self.tunnels.open(&self.origin, request).await {
+            // The origin wants none.
+            Ok(answer) if is_coherent && answer.status() != StatusCode::SWITCHING_PROTOCOLS => {
+                own(answer, &self.next_tag())
+            }
+            Ok(answer) => answer,
+            Err(error) => failed(&error),
+        };
+        told(answer, BYPASSED)
     }
 
     /// A hit, or a fill, or the fill of another.

@@ -1,6 +1,7 @@
 //! WebSockets: a request that turns its connection into a tunnel to the origin (RFC 9110, section 7.8).
 
 use super::answer::drop_fields_of_connection;
+use super::fields::{joined, members};
 use super::origin::{Origin, OriginError, Outgoing, passed, whole};
 use bytes::Bytes;
 use hyper::body::{Body, Incoming};
@@ -33,7 +34,14 @@ pub(crate) fn is_wanted<B: Body>(request: &Request<B>) -> bool {
     request.method() == Method::GET
         && request.version() == Version::HTTP_11
         && request.body().is_end_stream()
+        && is_for_next_node(request.headers())
         && is_to_protocol(request.headers())
+}
+
+/// Whether `Connection` has the word that goes with `Upgrade`.
+fn is_for_next_node(headers: &HeaderMap) -> bool {
+    let words = joined(headers, &header::CONNECTION).unwrap_or_default();
+    members(&words).any(|word| word.eq_ignore_ascii_case("upgrade"))
 }
 
 impl Tunnels {
@@ -105,7 +113,8 @@ mod tests {
     #[test]
     fn only_a_websocket_gets_a_tunnel() {
         let request = |protocol: &str| {
-            let request = Request::builder().header("upgrade", protocol);
+            let request = Request::builder().header("connection", "keep-alive, Upgrade");
+            let request = request.header("upgrade", protocol);
             request.body(Empty::<Bytes>::new()).expect("a request")
         };
         assert!(is_wanted(&request("WebSocket")));

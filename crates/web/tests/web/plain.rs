@@ -317,6 +317,37 @@ async fn nobody_chooses_what_others_see() {
 }
 
 #[tokio::test]
+async fn nobody_puts_an_error_of_their_own_before_others() {
+    let site = Site::open(|head| match head.contains("range: bytes=99-") {
+        true => with_status("416 No", FRESH, ""),
+        false if head.contains("expect: much") => with_status("417 No", FRESH, ""),
+        false => answer(FRESH, "abc"),
+    })
+    .await;
+    assert_eq!(site.ask("GET", "/", "Range: bytes=99-").await.status, 416);
+    assert_eq!(site.ask("GET", "/", "Expect: much").await.status, 417);
+    let got = site.get("/").await;
+    assert_eq!((got.status, got.done()), (200, STORED));
+}
+
+#[tokio::test]
+async fn a_confirmed_answer_is_young_again_without_a_date_too() {
+    let date = "Date: Sun, 06 Nov 1994 08:49:37 GMT\nCache-Control: max-age=60\nETag: \"a\"";
+    let site = Site::open(move |head| match head.contains("if-none-match") {
+        true => vec![Step::Send(String::from(
+            "HTTP/1.1 304 No\r\nETag: \"a\"\r\n\r\n",
+        ))],
+        false => answer(date, "abc"),
+    })
+    .await;
+    site.get("/").await;
+    let second = site.get("/").await;
+    assert_eq!((second.body.as_str(), second.field("age")), ("abc", "0"));
+    assert_eq!(site.get("/").await.done(), HIT);
+    assert_eq!(site.asked(), 2);
+}
+
+#[tokio::test]
 async fn a_client_may_want_nothing_but_what_is_stored() {
     let site = Site::open(|_| answer(FRESH, "abc")).await;
     let nothing = site.ask("GET", "/", "Cache-Control: only-if-cached").await;

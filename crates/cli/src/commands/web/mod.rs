@@ -222,7 +222,8 @@ watchdog` beside the database. Answers that no recipe names are cached as their 
 without --recipe these are all.
 
 Examples:
-  thorp web --origin http://127.0.0.1:8000 --postgres postgresql:///shop --recipe shop.toml";
+  thorp web --origin http://127.0.0.1:8000 --postgres postgresql:///shop --recipe shop.toml
+  thorp web --origin http://127.0.0.1:8000,http://127.0.0.1:8001";
 
 #[cfg(test)]
 mod tests {

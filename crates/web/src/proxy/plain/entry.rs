@@ -84,11 +84,14 @@ impl Head {
         let is_final = self.status.as_u16() >= 200
             && self.status != StatusCode::PARTIAL_CONTENT
             && self.status != StatusCode::NOT_MODIFIED;
+        // What is wrong with a part that one client wants is no answer for others.
+        let is_of_all = !request.contains_key(header::RANGE) || self.status == StatusCode::OK;
         let is_known = !must_understand || KNOWN.contains(&self.status.as_u16());
         let is_for_others = (!request.contains_key(header::AUTHORIZATION)
             || self.directives.are_for_all())
             && (!request.contains_key(header::COOKIE) || public || s_maxage.is_some());
         is_final
+            && is_of_all
             && is_known
             && is_for_others
             && !(no_store || private || wishes.no_store)
@@ -182,6 +185,8 @@ impl Entry {
         });
         newer.remove("content-md5");
         let mut headers = self.head.headers.clone();
+        // Without a date of its own it is of now.
+        headers.remove(header::DATE);
         for name in newer.keys() {
             headers.remove(name);
         }

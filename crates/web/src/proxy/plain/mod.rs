@@ -45,10 +45,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 const BESIDE_MAX: usize = 64;
 
 /// With such a field a request is none for a cache: what it wants depends on the state at the origin.
-const PASSED: [HeaderName; 3] = [
+const PASSED: [HeaderName; 4] = [
+    header::EXPECT,
     header::IF_MATCH,
     header::IF_UNMODIFIED_SINCE,
     header::UPGRADE,
+];
+
+/// What a client has or wants a part of. A question of the proxy's own has none of these.
+const OF_THE_CLIENT: [HeaderName; 4] = [
+    header::IF_MODIFIED_SINCE,
+    header::IF_NONE_MATCH,
+    header::IF_RANGE,
+    header::RANGE,
 ];
 
 /// A cache that does what the origin's fields say.
@@ -240,14 +249,9 @@ impl Plain {
         }
         let mut headers = asked.headers.clone();
         if let Some(entry) = about {
-            for name in [
-                header::RANGE,
-                header::IF_RANGE,
-                header::IF_NONE_MATCH,
-                header::IF_MODIFIED_SINCE,
-            ] {
+            OF_THE_CLIENT.iter().for_each(|name| {
                 headers.remove(name);
-            }
+            });
             let stored = &entry.head.headers;
             for (validator, condition) in [
                 (header::ETAG, header::IF_NONE_MATCH),
@@ -341,6 +345,9 @@ impl Plain {
         let (plain, entry) = (Arc::clone(self), Arc::clone(entry));
         let mut asked = asked.clone();
         asked.is_head = false;
+        OF_THE_CLIENT.iter().for_each(|name| {
+            asked.headers.remove(name);
+        });
         tokio::spawn(async move {
             let name = asked.name.clone();
             match plain.ask(asked, Some(entry), Why::Stale).await {
