@@ -402,3 +402,41 @@ async fn a_recipe_may_let_all_others_pass() {
     }
     assert_eq!(site.asked(), 2);
 }
+
+async fn at_once(site: Site, clients: usize) -> (Arc<Site>, Vec<String>) {
+    let site = Arc::new(site);
+    let clients = (0..clients).map(|_| {
+        let site = Arc::clone(&site);
+        tokio::spawn(async move { site.get("/").await.done().to_owned() })
+    });
+    let clients: Vec<_> = clients.collect();
+    while site.asked() == 0 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    site.let_go();
+    let mut done = Vec::new();
+    for client in clients {
+        done.push(client.await.expect("an answer"));
+    }
+    (site, done)
+}
+
+fn late(fields: &'static str) -> impl Fn(&str) -> Vec<Step> + Send + Sync {
+    move |_| [vec![Step::Wait], answer(fields, "abc")].concat()
+}
+
+#[tokio::test]
+async fn many_who_want_the_same_ask_once() {
+    let (site, done) = at_once(Site::open(late(FRESH)).await, 20).await;
+    let collapsed = done.iter().filter(|done| done.ends_with("; collapsed"));
+    assert_eq!((site.asked(), collapsed.count()), (1, 19), "{done:?}");
+}
+
+#[tokio::test]
+async fn nobody_waits_twice_for_what_is_one_clients_alone() {
+    let (site, _) = at_once(Site::open(late("Cache-Control: private")).await, 5).await;
+    assert_eq!(site.asked(), 5);
+    let (first, second) = tokio::join!(site.get("/"), site.get("/"));
+    assert_eq!((first.done(), second.done()), (MISS, MISS));
+}

@@ -6,6 +6,7 @@
 //! | `freshness` | ages and lifetimes |
 //! | `selecting` | which requests get the same answer: `Vary`, and what shapes answers unasked |
 //! | `entry`, `store` | a stored answer; all of them, and which addresses have been changed |
+//! | `fills` | questions that are under way, for clients who want the same |
 //! | `verdict` | what to do with a request |
 //! | `location` | addresses that an answer names |
 //! | `status` | `Cache-Status` |
@@ -15,6 +16,7 @@
 
 mod control;
 mod entry;
+mod fills;
 mod freshness;
 mod location;
 mod selecting;
@@ -24,6 +26,7 @@ mod verdict;
 
 use self::control::Directives;
 use self::entry::{Entry, Head, Times};
+use self::fills::{Asking, Fills, Turn};
 use self::freshness::Now;
 use self::status::{Done, Then, Why};
 use self::store::{Store, Unchanged};
@@ -68,6 +71,7 @@ pub(crate) struct Plain {
     /// Without a byte of memory everything passes through.
     stores: bool,
     budget: Budget,
+    fills: Fills,
     /// The addresses about which the origin is being asked beside an answer.
     beside: Mutex<HashSet<Name>>,
 }
@@ -79,7 +83,19 @@ struct Asked {
     name: Name,
     path: Option<PathAndQuery>,
     headers: HeaderMap,
+    /// Others may wait for its answer.
+    asking: Option<Arc<Asking>>,
 }
+
+/// What makes an answer one client's alone, or less than whole. Nobody waits for a request with such a field.
+const OF_ONE: [HeaderName; 6] = [
+    header::AUTHORIZATION,
+    header::CACHE_CONTROL,
+    header::COOKIE,
+    header::IF_MODIFIED_SINCE,
+    header::IF_NONE_MATCH,
+    header::RANGE,
+];
 
 impl Plain {
     /// An empty cache of so many bytes.
@@ -89,6 +105,7 @@ impl Plain {
             store: Store::holding(bytes),
             stores: bytes > 0,
             budget,
+            fills: Fills::default(),
             beside: Mutex::default(),
         })
     }
@@ -118,6 +135,7 @@ impl Plain {
             name,
             path: head.uri.path_and_query().cloned(),
             headers: head.headers,
+            asking: None,
         };
         self.read(asked).await
     }
@@ -174,6 +192,9 @@ impl Plain {
                 if Directives::of_request(&asked.headers).only_if_cached {
                     return Ok(refused());
                 }
+                if why == Why::UriMiss && self.may_share(&asked) {
+                    return self.ask_once(asked).await;
+                }
                 self.ask(asked, entry, why).await
             }
             (verdict, Some(entry)) => {
@@ -186,6 +207,34 @@ impl Plain {
             }
             (_, None) => self.ask(asked, None, Why::UriMiss).await,
         }
+    }
+
+    fn may_share(&self, asked: &Asked) -> bool {
+        !asked.is_head && !OF_ONE.iter().any(|name| asked.headers.contains_key(name))
+    }
+
+    /// Asks the origin, unless somebody else does: then this request may get that answer.
+    async fn ask_once(
+        self: &Arc<Self>,
+        mut asked: Asked,
+    ) -> Result<Response<Outgoing>, OriginError> {
+        match self.fills.join(&asked.name) {
+            Turn::Ask(asking) => asked.asking = Some(Arc::new(asking)),
+            Turn::Alone => {}
+            Turn::Wait(other) => {
+                fills::wait(other).await;
+                let now = Now::read();
+                let (entry, _) = self.store.get(&asked.name, &asked.headers);
+                let is_fresh =
+                    |entry: &Arc<Entry>| Verdict::of(entry, &asked.headers, now) == Verdict::Serve;
+                if let Some(entry) = entry.filter(is_fresh) {
+                    let mut answer = entry.respond(&asked.headers, asked.is_head, now);
+                    finish(&mut answer, Done::Forwarded(Why::UriMiss, Then::Collapsed));
+                    return Ok(answer);
+                }
+            }
+        }
+        self.ask(asked, None, Why::UriMiss).await
     }
 
     /// Asks the origin: about an entry, or for a new answer.
@@ -283,17 +332,25 @@ impl Plain {
         let (body, then) = match head {
             Some(head) => {
                 let plain = Arc::clone(self);
+                let asking = asked.asking;
                 let finish = move |body| {
                     let entry = Entry::new(head, body);
                     plain
                         .store
                         .insert(&asked.name, entry, &asked.headers, since);
+                    // Now who waits finds it.
+                    drop(asking);
                 };
                 let bytes_max = STORED_BYTES_MAX as u64;
                 let building = Building::new(body, &self.budget, bytes_max, Box::new(finish));
                 (building.map_err(Into::into).boxed(), Then::Stored)
             }
-            None => (passed(body), Then::Passed),
+            None => {
+                if asked.asking.is_some() {
+                    self.fills.note_alone(&asked.name);
+                }
+                (passed(body), Then::Passed)
+            }
         };
         let mut answer = Response::from_parts(parts, body);
         finish(&mut answer, Done::Forwarded(why, then));

@@ -40,6 +40,8 @@ pub(super) enum Then {
     Passed,
     /// It is being stored.
     Stored,
+    /// It is that of another request.
+    Collapsed,
     /// The origin answered with this status, and what is stored went to the client.
     Kept(Option<StatusCode>),
 }
@@ -78,6 +80,7 @@ impl Then {
         match self {
             Then::Passed => String::new(),
             Then::Stored => String::from("; stored"),
+            Then::Collapsed => String::from("; collapsed"),
             Then::Kept(None) => String::from("; detail=stale-if-error"),
             Then::Kept(Some(StatusCode::NOT_MODIFIED)) => String::from("; fwd-status=304; stored"),
             Then::Kept(Some(status)) => {
