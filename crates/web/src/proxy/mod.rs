@@ -1,10 +1,23 @@
 //! The proxy: which requests the cache answers, and what it keeps.
 
 mod answer;
+mod building;
+mod clients;
+mod conditions;
 mod entries;
+mod fields;
 mod flights;
+mod growing;
+mod host;
 mod origin;
+mod plain;
+mod range;
 mod request;
 mod serve;
+mod shape;
+mod tls;
+mod tunnel;
 
-pub use serve::{Proxy, ProxyError, serve};
+pub use clients::{serve, serve_tls};
+pub use serve::{Proxy, ProxyError};
+pub use tls::{Tls, TlsError};

@@ -1,6 +1,13 @@
 //! The proxy and its keeper beside a real PostgreSQL.
 
+mod coherent;
 mod database;
 mod kept;
+mod messages;
+mod origin;
+mod origins;
+mod plain;
 mod postgres;
 mod proxy;
+mod secure;
+mod tunnel;

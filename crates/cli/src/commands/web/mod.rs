@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use thorp_server::{Bytes, LogConfig, init_logs};
 use thorp_versions::{Memory, Reader, Writer};
-use thorp_web::{Health, Postgres, Proxy, Recipe, keep, serve};
+use thorp_web::{Health, Postgres, Proxy, Recipe, Tls, keep, serve, serve_tls};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
@@ -34,18 +34,24 @@ enum Command {
 /// What the proxy is told.
 #[derive(Args, Debug)]
 struct ProxyOptions {
-    /// The application, as http://127.0.0.1:8000
+    /// The application, as http://127.0.0.1:8000; several addresses with commas between them
     #[arg(long, value_name = "URL")]
     origin: String,
     /// Its database, as postgresql://postgres@localhost/wiki; its role has to be a superuser
-    #[arg(long, value_name = "URL")]
-    postgres: String,
+    #[arg(long, value_name = "URL", requires = "recipe")]
+    postgres: Option<String>,
     /// What rows and answers stand for: a file, or the name of a recipe that comes with Thorp (mediawiki)
     #[arg(long, value_name = "FILE")]
-    recipe: PathBuf,
+    recipe: Option<PathBuf>,
     /// Where clients connect
     #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:8080")]
     listen: String,
+    /// Serve HTTPS: its certificate and those that have signed it, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_certificate: Option<PathBuf>,
+    /// The private key of --tls-certificate, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    tls_key: Option<PathBuf>,
     /// Memory for answers, as 1048576 or "256 MiB"
     #[arg(long, value_name = "SIZE", default_value = "256 MiB")]
     cache_bytes: Bytes,
@@ -73,21 +79,24 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 }
 
 fn run_proxy(options: &ProxyOptions) -> Result<(), Failure> {
-    let source = Postgres::new(&options.postgres, &options.name).map_err(usage)?;
-    let recipe = recipe_text(options)?;
-    let recipe = Recipe::parse(&recipe).map_err(|error| {
-        let what = format!("{}: {error}", options.recipe.display());
-        Failure::new(what, "mend the recipe").with(Code::Usage)
-    })?;
+    let source = options.postgres.as_ref();
+    let source = source.map(|address| Postgres::new(address, &options.name));
+    let source = source.transpose().map_err(usage)?;
+    let recipe = Arc::new(recipe(options)?);
+    if source.is_none() && recipe.has_routes() {
+        let what = "the recipe has routes, and nothing says when their answers change";
+        let action = "name the database with --postgres, or leave the routes out of the recipe";
+        return Err(Failure::new(what, action).with(Code::Usage));
+    }
+    let tls = tls(options)?;
     let table = Arc::new(Memory::new());
-    let kept = Kept {
+    let kept = source.map(|source| Kept {
         source,
-        recipe: Arc::new(recipe),
+        recipe: Arc::clone(&recipe),
         writer: Writer::new(Arc::clone(&table)),
-    };
+    });
     let cache_bytes = options.cache_bytes.0;
     let reader = Reader::new(table);
-    let recipe = Arc::clone(&kept.recipe);
     let proxy = Proxy::new(&options.origin, recipe, reader, cache_bytes).map_err(usage)?;
     let log = LogConfig {
         level: options.log_level.clone(),
@@ -98,18 +107,36 @@ fn run_proxy(options: &ProxyOptions) -> Result<(), Failure> {
         .map_err(|error| Failure::new(format!("the system gives no runtime: {error}"), ""))?;
     runtime.block_on(async {
         let shutdown = shutdown(options.until_stdin_closes)?;
-        until(options, kept, Arc::new(proxy), shutdown).await
+        until(options, tls, kept, Arc::new(proxy), shutdown).await
     })
 }
 
-/// A recipe that comes with Thorp, or one in a file.
-fn recipe_text(options: &ProxyOptions) -> Result<String, Failure> {
-    let shipped = options.recipe.to_str().and_then(Recipe::shipped);
-    match shipped {
-        Some(text) => Ok(text.to_owned()),
-        None => fs::read_to_string(&options.recipe)
-            .map_err(|error| Failure::file(&options.recipe, &error)),
-    }
+/// A recipe that comes with Thorp, or one in a file. Without one, no answer is coherent.
+fn recipe(options: &ProxyOptions) -> Result<Recipe, Failure> {
+    let Some(path) = &options.recipe else {
+        return Ok(Recipe::default());
+    };
+    let text = match path.to_str().and_then(Recipe::shipped) {
+        Some(text) => text.to_owned(),
+        None => fs::read_to_string(path).map_err(|error| Failure::file(path, &error))?,
+    };
+    Recipe::parse(&text).map_err(|error| {
+        let what = format!("{}: {error}", path.display());
+        Failure::new(what, "mend the recipe").with(Code::Usage)
+    })
+}
+
+/// What clients speak. None: HTTP without TLS.
+fn tls(options: &ProxyOptions) -> Result<Option<Tls>, Failure> {
+    let (Some(certificate), Some(key)) = (&options.tls_certificate, &options.tls_key) else {
+        return Ok(None);
+    };
+    let read = |path: &PathBuf| fs::read(path).map_err(|error| Failure::file(path, &error));
+    let tls = Tls::from_pem(&read(certificate)?, &read(key)?);
+    tls.map(Some).map_err(|error| {
+        let action = "give PEM files with --tls-certificate and --tls-key";
+        Failure::new(error.to_string(), action).with(Code::Usage)
+    })
 }
 
 /// A source, and who writes its table.
@@ -121,7 +148,8 @@ struct Kept {
 
 async fn until(
     options: &ProxyOptions,
-    kept: Kept,
+    tls: Option<Tls>,
+    kept: Option<Kept>,
     proxy: Arc<Proxy<Arc<Memory>>>,
     shutdown: Shutdown,
 ) -> Result<(), Failure> {
@@ -136,28 +164,38 @@ async fn until(
         .local_addr()
         .map_err(|error| Failure::new(error.to_string(), ""))?;
     let (stop, stopped) = watch::channel(false);
-    let (says, health) = watch::channel(Health::Away(String::from("it starts")));
-    let keeper = keep(kept.source, kept.recipe, kept.writer, says, stopped.clone());
-    let keeper = tokio::spawn(keeper);
-    let telling = tokio::spawn(tell(health));
+    let kept = kept.map(|kept| {
+        let (says, health) = watch::channel(Health::Away(String::from("it starts")));
+        let keeper = keep(kept.source, kept.recipe, kept.writer, says, stopped.clone());
+        (tokio::spawn(keeper), tokio::spawn(tell(health)))
+    });
+    let scheme = if tls.is_some() { "https" } else { "http" };
     match options.json {
         true => say_json(&serde_json::json!({ "address": address.to_string() }))?,
         false => say(&format!(
-            "ready: http://{address}, in front of {}",
+            "ready: {scheme}://{address}, in front of {}",
             options.origin
         ))?,
     }
-    let serving = serve(listener, proxy, stopped);
+    let serving = async {
+        match tls {
+            Some(tls) => serve_tls(listener, tls, proxy, stopped).await,
+            None => serve(listener, proxy, stopped).await,
+        }
+    };
     let served = tokio::select! {
         served = serving => served,
         () = shutdown => Ok(()),
     };
     stop.send_replace(true);
-    // The keeper takes its name out of the database, so that no commit waits for it.
-    let kept = keeper.await;
-    telling.abort();
+    let mut ended = Ok(());
+    if let Some((keeper, telling)) = kept {
+        // The keeper takes its name out of the database, so that no commit waits for it.
+        ended = keeper.await;
+        telling.abort();
+    }
     served.map_err(|error| Failure::new(format!("{address}: {error}"), ""))?;
-    kept.map_err(|error| Failure::new(format!("the keeper: {error}"), ""))
+    ended.map_err(|error| Failure::new(format!("the keeper: {error}"), ""))
 }
 
 /// Says when there are hits and when there are none.
@@ -177,13 +215,15 @@ fn usage(error: impl std::fmt::Display) -> Failure {
 const HELP: &str = "\
 It serves an answer from its cache only if nothing has changed on which the answer rests. It knows \
 that from the database: each commit waits until `thorp web` has noted what it changes. A recipe says \
-which keys a row stands for, and which answers rest on which keys; other answers pass through. The \
+which keys a row stands for, and which answers rest on which keys. The \
 database needs wal_level=logical, and a publication: CREATE PUBLICATION thorp FOR ALL TABLES. While \
 `thorp web` is killed or stopped, commits wait for it: end it with SIGTERM, and run `thorp web \
-watchdog` beside the database.
+watchdog` beside the database. Answers that no recipe names are cached as their Cache-Control says; \
+without --recipe these are all.
 
 Examples:
-  thorp web --origin http://127.0.0.1:8000 --postgres postgresql:///shop --recipe shop.toml";
+  thorp web --origin http://127.0.0.1:8000 --postgres postgresql:///shop --recipe shop.toml
+  thorp web --origin http://127.0.0.1:8000,http://127.0.0.1:8001";
 
 #[cfg(test)]
 mod tests {
@@ -210,6 +250,14 @@ mod tests {
     #[test]
     fn what_cannot_be_right_is_said_before_anything_runs() {
         let (origin, database) = ("http://127.0.0.1:1", "postgresql://localhost/a");
+        let route = "[[routes]]\npath = \"/\"";
+        let said = refused(&["--origin", origin], route);
+        assert!(said.contains("says when their answers change"), "{said}");
+        let file = |path: &str| {
+            let files = ["--tls-certificate", path, "--tls-key", path];
+            refused(&[&["--origin", origin], &files[..]].concat(), "")
+        };
+        assert!(file("/dev/null").contains("the certificate:"));
         for (origin, database, recipe, words) in [
             ("ftp://a", database, "", "is no origin"),
             ("http://a/path", database, "", "is no origin"),
