@@ -22,7 +22,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use thorp_versions::{Cells, Place, Reader};
+use thorp_versions::{Place, Versions};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 
@@ -44,10 +44,10 @@ const BYPASSED: &str = "thorp; fwd=bypass";
 
 /// A proxy in front of one origin.
 #[derive(Debug)]
-pub struct Proxy<C> {
+pub struct Proxy<V> {
     origin: Origin,
     recipe: Arc<Recipe>,
-    reader: Reader<C>,
+    reader: V,
     entries: Entries,
     flights: Arc<Flights<Name>>,
     /// The first part of all its ETags: random, so that no other start makes the same.
@@ -78,7 +78,7 @@ impl fmt::Display for ProxyError {
 
 impl std::error::Error for ProxyError {}
 
-impl<C: Cells + Send + Sync + 'static> Proxy<C> {
+impl<V: Versions + Send + Sync + 'static> Proxy<V> {
     /// A proxy with an empty cache of so many bytes.
     ///
     /// # Errors
@@ -87,7 +87,7 @@ impl<C: Cells + Send + Sync + 'static> Proxy<C> {
     pub fn new(
         origin: &str,
         recipe: Arc<Recipe>,
-        reader: Reader<C>,
+        reader: V,
         bytes: u64,
     ) -> Result<Self, ProxyError> {
         let address = origin.parse::<Uri>().ok();
@@ -355,9 +355,9 @@ fn tell(headers: &mut HeaderMap, status: &'static str) {
 /// # Errors
 ///
 /// The listener fails.
-pub async fn serve<C: Cells + Send + Sync + 'static>(
+pub async fn serve<V: Versions + Send + Sync + 'static>(
     listener: TcpListener,
-    proxy: Arc<Proxy<C>>,
+    proxy: Arc<Proxy<V>>,
     mut stop: watch::Receiver<bool>,
 ) -> io::Result<()> {
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));

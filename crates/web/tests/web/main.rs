@@ -3,4 +3,6 @@
 mod database;
 mod kept;
 mod postgres;
+mod process;
+mod processes;
 mod proxy;
