@@ -14,8 +14,12 @@ mod table;
 mod template;
 
 pub use follow::{Start, follow};
-pub use postgres::{Health, Postgres, PostgresError, Report, Watched, keep, watch_over};
+pub use postgres::{
+    Finding, Health, Plan, Postgres, PostgresError, Report, SetUp, Severity, Step, Watched, check,
+    keep, watch_over,
+};
 pub use proxy::{Proxy, ProxyError, serve};
+pub use random::number as random_id;
 pub use recipe::{Recipe, RecipeError, Rests, Route, Table};
 pub use route::{Pattern, PatternError};
 pub use status::{Status, write_status};

@@ -79,11 +79,21 @@ impl Postgres {
         &self,
         program: &str,
     ) -> Result<tokio_postgres::Client, PostgresError> {
-        let mut config = self.config.clone();
+        let client = self.connect_as_any(program).await?;
         // The keeper's own commits must not wait for the keeper, but for the probe, which says so.
-        config
-            .application_name(program)
-            .options("-c synchronous_commit=local");
+        client
+            .batch_execute("SET synchronous_commit = local")
+            .await?;
+        Ok(client)
+    }
+
+    /// The same with the settings that any session has.
+    pub(super) async fn connect_as_any(
+        &self,
+        program: &str,
+    ) -> Result<tokio_postgres::Client, PostgresError> {
+        let mut config = self.config.clone();
+        config.application_name(program);
         let (client, connection) = config.connect(NoTls).await?;
         tokio::spawn(connection);
         Ok(client)

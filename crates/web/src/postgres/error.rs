@@ -35,6 +35,10 @@ pub enum PostgresError {
     SlotInUse(String, i32),
     /// The role lacks these rights.
     Rights(Vec<String>),
+    /// Only a superuser can set a database up, and this role is none.
+    NoSuperuser(String),
+    /// A statement of set-up failed: which, and why.
+    Step(String, Box<PostgresError>),
     /// The database wants TLS.
     Tls,
     /// The database says that it no longer waits for the keeper.
@@ -92,6 +96,14 @@ impl fmt::Display for PostgresError {
             PostgresError::Rights(lacking) => {
                 write!(f, "the role lacks {}. {RIGHTS_TODO}", lacking.join(", "))
             }
+            PostgresError::NoSuperuser(role) => write!(
+                f,
+                "role {role} is no superuser: connect as one, such as postgresql://postgres@localhost/wiki"
+            ),
+            PostgresError::Step(statement, error) => write!(
+                f,
+                "{error} (statement: {statement}). What was done before stays: mend that, and run it again"
+            ),
             PostgresError::Tls => write!(
                 f,
                 "the database wants TLS, which the keeper does not speak: connect by a socket on its machine, or through a tunnel (stunnel, ssh)"

@@ -157,23 +157,42 @@ impl<'a, C: Writable> Life<'a, C> {
         }
         let lacking = rights::lacking(client).await?;
         if !lacking.is_empty() {
-            return Err(PostgresError::Rights(lacking));
+            let lacking = lacking.iter().map(ToString::to_string);
+            return Err(PostgresError::Rights(lacking.collect()));
         }
         let question = "SELECT count(*) FROM pg_publication WHERE pubname = $1";
         let row = client.query_one(question, &[&name]).await?;
         if row.get::<_, i64>(0) == 0 {
             return Err(PostgresError::NoPublication(name.to_owned()));
         }
-        let make = "SELECT pg_create_logical_replication_slot($1, 'pgoutput')
-            WHERE NOT EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = $1)";
-        client.query(make, &[&name]).await?;
         self.next_xid = next_xid(client).await?;
+        self.make_slot(client).await?;
         let question = "SELECT (confirmed_flush_lsn - '0/0')::int8, active_pid FROM pg_replication_slots WHERE slot_name = $1";
         let row = client.query_one(question, &[&name]).await?;
         if let Some(process) = row.get(1) {
             return Err(PostgresError::SlotInUse(name.to_owned(), process));
         }
         Ok(Lsn::from_u64(row.get::<_, i64>(0).unsigned_abs()))
+    }
+
+    /// Makes the slot if it is not there. That awaits all transactions that are open.
+    async fn make_slot(&self, client: &Client) -> Result<(), PostgresError> {
+        let name = self.source.name();
+        let question = "SELECT count(*) FROM pg_replication_slots WHERE slot_name = $1";
+        let row = client.query_one(question, &[&name]).await?;
+        if row.get::<_, i64>(0) > 0 {
+            return Ok(());
+        }
+        let awaits = sessions::writing_since(client, self.next_xid).await?;
+        self.report.send_modify(|report| {
+            report.health = Health::Away(String::from(
+                "it makes its slot, which awaits all open transactions",
+            ));
+            report.awaits = awaits;
+        });
+        let make = "SELECT pg_create_logical_replication_slot($1, 'pgoutput')";
+        client.query(make, &[&name]).await?;
+        Ok(())
     }
 
     // --- Going live ---
@@ -347,6 +366,10 @@ impl<'a, C: Writable> Life<'a, C> {
                 }
             }
             ReplicationEvent::Commit { end_lsn, .. } => return self.committed(end_lsn),
+            // All commits before that have come, and those that are not decoded wait, too: of other databases, of unlogged tables.
+            ReplicationEvent::KeepAlive { wal_end, .. } if self.decoding.is_none() => {
+                self.passes(wal_end);
+            }
             ReplicationEvent::Message { .. }
             | ReplicationEvent::KeepAlive { .. }
             | ReplicationEvent::StoppedAt { .. } => {}
@@ -360,12 +383,7 @@ impl<'a, C: Writable> Life<'a, C> {
         match decoded.filter(|(_, changed)| !changed.is_nothing()) {
             Some((low, changed)) => self.begin(low, changed, end)?,
             None if self.is_heard => {}
-            None => {
-                let position = self.acks.passes(end);
-                position
-                    .into_iter()
-                    .for_each(|position| self.acknowledge(position));
-            }
+            None => self.passes(end),
         }
         if std::mem::take(&mut self.is_heard) {
             self.awaited = None;
@@ -404,6 +422,14 @@ impl<'a, C: Writable> Life<'a, C> {
         let open = self.keeper.open();
         self.count(|report| report.open = open);
         Ok(())
+    }
+
+    /// What ends here changes nothing that an answer shows.
+    fn passes(&mut self, end: Lsn) {
+        let position = self.acks.passes(end);
+        position
+            .into_iter()
+            .for_each(|position| self.acknowledge(position));
     }
 
     fn acknowledge(&self, position: Lsn) {

@@ -56,14 +56,22 @@ impl Drop for Kept {
 impl Kept {
     pub(crate) async fn start() -> Option<Kept> {
         let database = Database::start().await?;
-        database
-            .connect()
-            .await
-            .batch_execute(TABLES)
-            .await
-            .expect("tables");
-        let source = Postgres::new(&database.address(), "thorp").expect("an address");
-        let recipe = Arc::new(Recipe::parse(RECIPE).expect("a recipe"));
+        run(&database.connect().await, TABLES).await;
+        Some(Kept::beside(database, "postgres", RECIPE).await)
+    }
+
+    /// A keeper that is live, and has this role.
+    pub(crate) async fn beside(database: Database, role: &str, recipe: &str) -> Kept {
+        let mut kept = Kept::over(database, role, recipe);
+        kept.until(|health| *health == Health::Live).await;
+        kept.until_passes(&item(1)).await;
+        kept
+    }
+
+    /// A keeper that starts.
+    pub(crate) fn over(database: Database, role: &str, recipe: &str) -> Kept {
+        let source = Postgres::new(&database.address_of(role), "thorp").expect("an address");
+        let recipe = Arc::new(Recipe::parse(recipe).expect("a recipe"));
         let table = Arc::new(Memory::new());
         let writer = Writer::new(Arc::clone(&table));
         let (says, report) = watch::channel(Report::new());
@@ -74,17 +82,14 @@ impl Kept {
             .build();
         let runtime = runtime.expect("a thread");
         let keeper = runtime.spawn(keep(source, recipe, writer, says, stopped));
-        let mut kept = Kept {
+        Kept {
             database,
             reader: Reader::new(table),
             report,
             stop,
             keeper,
             runtime: Some(runtime),
-        };
-        kept.until(|health| *health == Health::Live).await;
-        kept.until_passes(&item(1)).await;
-        Some(kept)
+        }
     }
 
     /// The keeper does nothing for so long.

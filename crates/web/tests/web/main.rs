@@ -6,3 +6,5 @@ mod postgres;
 mod process;
 mod processes;
 mod proxy;
+mod refusals;
+mod setup;

@@ -332,3 +332,62 @@ async fn a_proxy_starts_a_keeper_if_there_is_none() {
     let row = client.query_one(question, &[]).await.expect("a setting");
     assert_eq!(row.get::<_, &str>(0), "", "it has left in order");
 }
+
+/// Trap W27: a commit waits, the database crashes and comes back, and shows it. By then no reader has a young beat.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crash_of_the_database_shows_nothing_that_hits_do_not_know() {
+    let Some(mut scene) = Scene::open().await else {
+        return;
+    };
+    let keeper = scene.keeper();
+    let reader = scene.reader();
+    let evidence = until_passes(&reader).await;
+    // The keeper hangs, so a commit waits for it. A backend is killed: that ends the server, which does not start by itself.
+    keeper.signal(Signal::STOP);
+    let client = scene.database.connect().await;
+    let row = client.query_one("SELECT pg_backend_pid()", &[]).await;
+    let backend: i32 = row.expect("a number").get(0);
+    let update = "UPDATE item SET price = 777 WHERE id = 1";
+    let updated = tokio::spawn(async move { client.batch_execute(update).await });
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert!(!updated.is_finished());
+    let backend = rustix::process::Pid::from_raw(backend).expect("a process");
+    rustix::process::kill_process(backend, Signal::KILL).expect("a signal");
+    scene.database.until_it_has_ended().await;
+    // As its unit does before a start.
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    scene.database.start_again().await;
+    let reads = scene.database.connect().await;
+    let question = "SELECT price FROM item WHERE id = 1";
+    let row = reads.query_one(question, &[]).await.expect("a row");
+    assert_eq!(row.get::<_, i32>(0), 777, "it is shown");
+    assert!(check(&reader, evidence).is_err());
+    keeper.signal(Signal::CONT);
+    until_passes(&reader).await;
+    assert_eq!(check(&reader, evidence), Err(Denied::OtherGeneration));
+}
+
+/// Trap W29: a keeper dies between its acknowledgement and the moment at which the update is visible. The next one awaits all that is open.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_keeper_that_starts_awaits_the_transactions_that_are_open() {
+    let Some(scene) = Scene::open().await else {
+        return;
+    };
+    let client = scene.database.connect().await;
+    // A slot that is made awaits them, too.
+    let slot = "SELECT pg_create_logical_replication_slot('thorp', 'pgoutput')";
+    run(&client, slot).await;
+    run(
+        &client,
+        "SET application_name = 'till'; BEGIN; UPDATE item SET price = 5 WHERE id = 1",
+    )
+    .await;
+    let keeper = scene.keeper();
+    let reader = scene.reader();
+    let status = keeper.until(|status| !status.awaits.is_empty()).await;
+    assert!(status.awaits[0].contains("till"), "{:?}", status.awaits);
+    let _ = reader.look();
+    assert_eq!(check(&reader, reader.evidence()), Err(Denied::NoBeat));
+    run(&client, "COMMIT").await;
+    until_passes(&reader).await;
+}

@@ -1,17 +1,23 @@
 //! `thorp web`: a reverse proxy whose cache is never stale.
 
+mod check;
+mod keeper;
+mod setup;
+mod source;
+mod status;
 mod watchdog;
 
 use super::node::{Shutdown, shutdown};
 use super::{say, say_json};
 use crate::failure::{Code, Failure};
 use clap::{Args, Subcommand};
-use std::fs;
+use std::ffi::OsString;
 use std::path::PathBuf;
+use std::process::Stdio;
 use std::sync::Arc;
-use thorp_server::{Bytes, LogConfig, init_logs};
-use thorp_versions::{Memory, Reader, Writer};
-use thorp_web::{Health, Postgres, Proxy, Recipe, keep, serve};
+use thorp_server::Bytes;
+use thorp_versions::Followed;
+use thorp_web::{Health, Proxy, Start, follow, serve};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
@@ -27,7 +33,15 @@ pub(crate) struct Options {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Let commits go on when `thorp web` is gone
+    /// Make a database ready, or take that back
+    Setup(setup::Options),
+    /// See whether a database and a recipe are ready
+    Check(check::Options),
+    /// Note what each commit changes, for the proxies of this machine
+    Keeper(keeper::Options),
+    /// See how a keeper is doing
+    Status(status::Options),
+    /// Let commits go on when a keeper is gone
     Watchdog(watchdog::Options),
 }
 
@@ -37,7 +51,7 @@ struct ProxyOptions {
     /// The application, as http://127.0.0.1:8000
     #[arg(long, value_name = "URL")]
     origin: String,
-    /// Its database, as postgresql://postgres@localhost/wiki; its role has to be a superuser
+    /// Its database, as postgresql://thorp@localhost/wiki
     #[arg(long, value_name = "URL")]
     postgres: String,
     /// What rows and answers stand for: a file, or the name of a recipe that comes with Thorp (mediawiki)
@@ -52,6 +66,12 @@ struct ProxyOptions {
     /// What its publication, slot and standby are called in the database
     #[arg(long, value_name = "NAME", default_value = "thorp")]
     name: String,
+    /// The --table of the keeper [default: one of the database, in a directory of this user]
+    #[arg(long, value_name = "FILE")]
+    table: Option<PathBuf>,
+    /// Start no keeper if there is none
+    #[arg(long)]
+    no_keeper: bool,
     /// error, warn, info, debug or trace
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     log_level: String,
@@ -66,6 +86,10 @@ struct ProxyOptions {
 /// Runs until it is told to end.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     match (&options.command, &options.proxy) {
+        (Some(Command::Setup(options)), _) => setup::run(options),
+        (Some(Command::Check(options)), _) => check::run(options),
+        (Some(Command::Keeper(options)), _) => keeper::run(options),
+        (Some(Command::Status(options)), _) => status::run(options),
         (Some(Command::Watchdog(options)), _) => watchdog::run(options),
         (None, Some(options)) => run_proxy(options),
         (None, None) => Err(usage("nothing was named to stand in front of")),
@@ -73,56 +97,58 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 }
 
 fn run_proxy(options: &ProxyOptions) -> Result<(), Failure> {
-    let source = Postgres::new(&options.postgres, &options.name).map_err(usage)?;
-    let recipe = recipe_text(options)?;
-    let recipe = Recipe::parse(&recipe).map_err(|error| {
-        let what = format!("{}: {error}", options.recipe.display());
-        Failure::new(what, "mend the recipe").with(Code::Usage)
-    })?;
-    let table = Arc::new(Memory::new());
-    let kept = Kept {
-        source,
-        recipe: Arc::new(recipe),
-        writer: Writer::new(Arc::clone(&table)),
-    };
+    let source = source::source(&options.postgres, &options.name)?;
+    let recipe = Arc::new(source::recipe(&options.recipe)?);
+    let table = source::table(options.table.as_ref(), &source)?;
+    let reader = Arc::new(Followed::new(table.clone(), recipe.terms(&options.name)));
     let cache_bytes = options.cache_bytes.0;
-    let reader = Reader::new(table);
-    let recipe = Arc::clone(&kept.recipe);
-    let proxy = Proxy::new(&options.origin, recipe, reader, cache_bytes).map_err(usage)?;
-    let log = LogConfig {
-        level: options.log_level.clone(),
-        ..LogConfig::default()
+    let proxy = Proxy::new(&options.origin, recipe, Arc::clone(&reader), cache_bytes);
+    let proxy = Arc::new(proxy.map_err(usage)?);
+    let start = match options.no_keeper {
+        true => None,
+        false => Some(keeper_of(options, table)?),
     };
-    init_logs(&log).map_err(|error| Failure::new(error.to_string(), "").with(Code::Usage))?;
+    source::log(&options.log_level)?;
     let runtime = tokio::runtime::Runtime::new()
         .map_err(|error| Failure::new(format!("the system gives no runtime: {error}"), ""))?;
     runtime.block_on(async {
         let shutdown = shutdown(options.until_stdin_closes)?;
-        until(options, kept, Arc::new(proxy), shutdown).await
+        until(options, Beside { reader, start }, proxy, shutdown).await
     })
 }
 
-/// A recipe that comes with Thorp, or one in a file.
-fn recipe_text(options: &ProxyOptions) -> Result<String, Failure> {
-    let shipped = options.recipe.to_str().and_then(Recipe::shipped);
-    match shipped {
-        Some(text) => Ok(text.to_owned()),
-        None => fs::read_to_string(&options.recipe)
-            .map_err(|error| Failure::file(&options.recipe, &error)),
-    }
+/// How a keeper of the same database is started beside the proxy. It ends in order when the proxy ends, also if that is killed.
+fn keeper_of(options: &ProxyOptions, table: PathBuf) -> Result<Start, Failure> {
+    let program = std::env::current_exe()
+        .map_err(|error| Failure::new(format!("the program does not find itself: {error}"), ""))?;
+    let flags = [
+        ("--postgres", OsString::from(&options.postgres)),
+        ("--recipe", OsString::from(&options.recipe)),
+        ("--table", OsString::from(table)),
+        ("--name", OsString::from(&options.name)),
+        ("--log-level", OsString::from(&options.log_level)),
+    ];
+    Ok(Box::new(move || {
+        let mut command = tokio::process::Command::new(&program);
+        command.args(["web", "keeper", "--until-stdin-closes"]);
+        for (flag, value) in &flags {
+            command.arg(flag).arg(value);
+        }
+        command.stdout(Stdio::null());
+        command
+    }))
 }
 
-/// A source, and who writes its table.
-struct Kept {
-    source: Postgres,
-    recipe: Arc<Recipe>,
-    writer: Writer<Arc<Memory>>,
+/// The reader of a keeper's table, and how a keeper is started.
+struct Beside {
+    reader: Arc<Followed>,
+    start: Option<Start>,
 }
 
 async fn until(
     options: &ProxyOptions,
-    kept: Kept,
-    proxy: Arc<Proxy<Arc<Memory>>>,
+    beside: Beside,
+    proxy: Arc<Proxy<Arc<Followed>>>,
     shutdown: Shutdown,
 ) -> Result<(), Failure> {
     let listen = &options.listen;
@@ -137,8 +163,8 @@ async fn until(
         .map_err(|error| Failure::new(error.to_string(), ""))?;
     let (stop, stopped) = watch::channel(false);
     let (says, health) = watch::channel(Health::Away(String::from("it starts")));
-    let keeper = keep(kept.source, kept.recipe, kept.writer, says, stopped.clone());
-    let keeper = tokio::spawn(keeper);
+    let following = follow(beside.reader, beside.start, says, stopped.clone());
+    let following = tokio::spawn(following);
     let telling = tokio::spawn(tell(health));
     match options.json {
         true => say_json(&serde_json::json!({ "address": address.to_string() }))?,
@@ -154,10 +180,10 @@ async fn until(
     };
     stop.send_replace(true);
     // The keeper takes its name out of the database, so that no commit waits for it.
-    let kept = keeper.await;
+    let followed = following.await;
     telling.abort();
     served.map_err(|error| Failure::new(format!("{address}: {error}"), ""))?;
-    kept.map_err(|error| Failure::new(format!("the keeper: {error}"), ""))
+    followed.map_err(|error| Failure::new(format!("the keeper: {error}"), ""))
 }
 
 /// Says when there are hits and when there are none.
@@ -176,11 +202,10 @@ fn usage(error: impl std::fmt::Display) -> Failure {
 
 const HELP: &str = "\
 It serves an answer from its cache only if nothing has changed on which the answer rests. It knows \
-that from the database: each commit waits until `thorp web` has noted what it changes. A recipe says \
-which keys a row stands for, and which answers rest on which keys; other answers pass through. The \
-database needs wal_level=logical, and a publication: CREATE PUBLICATION thorp FOR ALL TABLES. While \
-`thorp web` is killed or stopped, commits wait for it: end it with SIGTERM, and run `thorp web \
-watchdog` beside the database.
+that from a keeper of the database: each commit waits until the keeper has noted what it changes. It \
+starts a keeper beside itself if there is none, and stops that one when it ends. A recipe says which \
+keys a row stands for, and which answers rest on which keys; other answers pass through. `thorp web \
+setup` makes the database ready. Run `thorp web watchdog` beside the database.
 
 Examples:
   thorp web --origin http://127.0.0.1:8000 --postgres postgresql:///shop --recipe shop.toml";
@@ -189,6 +214,7 @@ Examples:
 mod tests {
     use super::*;
     use clap::Parser;
+    use std::fs;
 
     #[derive(Parser)]
     struct Line {

@@ -1,0 +1,48 @@
+//! A keeper that cannot be one says what to do.
+
+use crate::database::Database;
+use crate::kept::{Kept, RECIPE, TABLES, run};
+use thorp_web::Health;
+
+/// Waits until the keeper says all this.
+async fn until_says(kept: &mut Kept, words: &[&str]) {
+    let says = |why: &String| words.iter().all(|word| why.contains(word));
+    kept.until(|health| matches!(health, Health::Away(why) if says(why)))
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_without_logical_decoding_is_named() {
+    let Some(database) = Database::start_with(&["wal_level=replica"]).await else {
+        return;
+    };
+    run(&database.connect().await, TABLES).await;
+    let mut kept = Kept::over(database, "postgres", RECIPE);
+    until_says(&mut kept, &["wal_level is replica", "restart the database"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_role_that_lacks_rights_is_named_with_what_it_lacks() {
+    let Some(database) = Database::start().await else {
+        return;
+    };
+    let client = database.connect().await;
+    run(&client, TABLES).await;
+    run(&client, "CREATE ROLE clerk LOGIN REPLICATION").await;
+    let mut kept = Kept::over(database, "clerk", RECIPE);
+    let words = [
+        "ALTER SYSTEM ON PARAMETER",
+        "pg_read_all_stats",
+        "thorp web setup",
+    ];
+    until_says(&mut kept, &words).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_without_a_publication_is_named() {
+    let Some(database) = Database::start().await else {
+        return;
+    };
+    let mut kept = Kept::over(database, "postgres", RECIPE);
+    until_says(&mut kept, &["no publication thorp", "thorp web setup"]).await;
+}
