@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// How often it is written.
+/// How often it is written, and at each change.
 const WRITE_EVERY: Duration = Duration::from_millis(500);
 
 /// An older one is that of a keeper that is gone, or hangs.
@@ -88,14 +88,17 @@ impl Status {
 }
 
 /// Writes the status of a keeper beside its table, until nobody reports any more.
-pub async fn write_status(table: PathBuf, name: String, report: watch::Receiver<Report>) {
+pub async fn write_status(table: PathBuf, name: String, mut report: watch::Receiver<Report>) {
     let path = beside(&table);
-    while report.has_changed().is_ok() {
-        let status = Status::of(&name, &report.borrow());
+    loop {
+        let status = Status::of(&name, &report.borrow_and_update());
         if let Err(error) = write(&path, &status) {
             tracing::warn!("{}: {error}", path.display());
         }
-        tokio::time::sleep(WRITE_EVERY).await;
+        // Also without a change: an old one is that of a keeper that is gone.
+        if let Ok(Err(_)) = tokio::time::timeout(WRITE_EVERY, report.changed()).await {
+            return;
+        }
     }
 }
 

@@ -130,19 +130,31 @@ impl<'a, C: Writable> Life<'a, C> {
         if self.stream.is_none() {
             return;
         }
-        while let Ok(Ok(position)) = tokio::time::timeout_at(end, self.step()).await {
-            position
-                .into_iter()
-                .for_each(|position| self.acknowledge(position));
+        let mut has_slot = true;
+        while let Ok(stepped) = tokio::time::timeout_at(end, self.step()).await {
+            match stepped {
+                Ok(Some(position)) => self.acknowledge(position),
+                Ok(None) => {}
+                Err(_) => {
+                    has_slot = false;
+                    break;
+                }
+            }
         }
         tokio::time::sleep_until(end).await;
-        let left = async {
-            let client = self.source.connect().await?;
-            standby::remove(&client, self.source.name()).await
-        };
-        if let Err(error) = left.await {
+        if let Err(error) = self.take_name_out(has_slot).await {
             tracing::error!("commits go on waiting for {}: {error}", self.source.name());
         }
+    }
+
+    /// Lets no commit wait any more. Without the slot, another keeper may have it and beat by now: that one is stopped first.
+    async fn take_name_out(&self, has_slot: bool) -> Result<(), PostgresError> {
+        let client = self.source.connect().await?;
+        if !has_slot {
+            standby::end(&client, self.source.name()).await?;
+            tokio::time::sleep(2 * BEATS_ARE_OLD).await;
+        }
+        standby::remove(&client, self.source.name()).await
     }
 
     /// What has to be so before anything begins. Makes the slot, and returns how far it is.
