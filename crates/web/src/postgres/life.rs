@@ -15,7 +15,7 @@ use std::time::Duration;
 use thorp_versions::{Action, BEAT_MS_MAX, Event, Keeper, UpdateId, Writable, Writer};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
-use tokio_postgres::Client;
+use tokio_postgres::{Client, Row};
 
 /// How long the database may take until it waits for the keeper.
 const GOING_LIVE_MAX: Duration = Duration::from_secs(30);
@@ -231,8 +231,9 @@ impl<'a, C: Writable> Life<'a, C> {
     /// A commit of the keeper's own is seen waiting for it (trap W26).
     async fn probe(&mut self, client: &Client) -> Result<(), PostgresError> {
         loop {
-            let (waits, position) = self.emit(client, true).await?;
-            self.acknowledge(position);
+            let emitted = self.emit(client, true).await?;
+            let waits = emitted.waits;
+            self.let_end(emitted).await?;
             if waits {
                 return Ok(());
             }
@@ -258,9 +259,18 @@ impl<'a, C: Writable> Life<'a, C> {
             });
             self.steps(LOOK_AFTER).await?;
         }
-        let (_, position) = self.emit(client, false).await?;
-        self.acknowledge(position);
-        Ok(())
+        let emitted = self.emit(client, false).await?;
+        self.let_end(emitted).await
+    }
+
+    /// Acknowledges a commit of the keeper's own, and waits until it has ended. Only then a snapshot counts all transactions that were open
+    /// when it began: the number that comes next is that behind the last one that has ended.
+    async fn let_end(&mut self, emitted: Emitted) -> Result<(), PostgresError> {
+        self.acknowledge(emitted.position);
+        match emitted.commit.await {
+            Ok(ended) => Ok(ended.map(|_| ())?),
+            Err(_) => Err(PostgresError::NotWaitedFor),
+        }
     }
 
     /// Why it took too long.
@@ -272,8 +282,8 @@ impl<'a, C: Writable> Life<'a, C> {
         }
     }
 
-    /// Commits a message of the keeper's own, and takes the stream up to it. Whether the commit was seen waiting, and its position.
-    async fn emit(&mut self, client: &Client, looks: bool) -> Result<(bool, Lsn), PostgresError> {
+    /// Commits a message of the keeper's own, and takes the stream up to it.
+    async fn emit(&mut self, client: &Client, looks: bool) -> Result<Emitted, PostgresError> {
         let nonce = random::number().to_string();
         let other = self.source.connect().await?;
         other.batch_execute("SET synchronous_commit = on").await?;
@@ -297,7 +307,11 @@ impl<'a, C: Writable> Life<'a, C> {
             waits = row.get::<_, i64>(0) == 1;
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        Ok((waits, position))
+        Ok(Emitted {
+            commit,
+            position,
+            waits,
+        })
     }
 
     // --- Each event ---
@@ -457,6 +471,14 @@ impl<'a, C: Writable> Life<'a, C> {
             false
         });
     }
+}
+
+/// A commit of the keeper's own, which waits for it.
+struct Emitted {
+    commit: tokio::task::JoinHandle<Result<Row, tokio_postgres::Error>>,
+    position: Lsn,
+    /// It was seen waiting.
+    waits: bool,
 }
 
 /// About the number of the next transaction.

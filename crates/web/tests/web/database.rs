@@ -153,6 +153,25 @@ impl Database {
         Running(child.expect("a standby"))
     }
 
+    /// Another program that reads a slot.
+    pub(crate) fn logical_reader(&self, slot: &str) -> Running {
+        let child = as_nobody(&self.programs.join("pg_recvlogical"))
+            .args([
+                "--start",
+                "--no-loop",
+                "--file=/dev/null",
+                "--username=postgres",
+            ])
+            .args(["--dbname=postgres", "--option=proto_version=1"])
+            .arg("--option=publication_names=thorp")
+            .arg(format!("--slot={slot}"))
+            .arg("--host")
+            .arg(self.directory.path())
+            .stderr(Stdio::null())
+            .spawn();
+        Running(child.expect("a reader"))
+    }
+
     async fn try_connect(&self) -> Result<Client, tokio_postgres::Error> {
         let (client, connection) = tokio_postgres::connect(&self.address(), NoTls).await?;
         tokio::spawn(connection);
