@@ -6,7 +6,9 @@
 //! | [`Keeper`] | which updates are open: a machine without I/O (rule W2) |
 //! | [`Writer`] | the order in which a keeper stores (rules W1, W7, W8) |
 //! | [`Reader`] | evidence, admission, hits (rules W3 to W5) |
-//! | [`Memory`], [`Kept`], [`Mapped`] | a table in memory; in a file that this process writes; in one that others write |
+//! | [`Versions`] | what a proxy asks a table: of a [`Reader`], or of one that goes on to the next keeper's, [`Followed`] |
+//! | [`Memory`], [`Kept`], [`Mapped`] | a table of one process; one that this process writes for others; one that another writes |
+//! | [`Address`], [`Terms`] | where a mapped table is, and what it is about |
 //!
 //! ```
 //! use std::sync::Arc;
@@ -34,7 +36,11 @@
 //!
 //! All clocks here count milliseconds, also while the machine sleeps (`CLOCK_BOOTTIME`).
 
+#[cfg(not(feature = "loom"))]
+mod address;
 mod cells;
+#[cfg(not(feature = "loom"))]
+mod followed;
 mod keeper;
 mod limits;
 #[cfg(all(test, feature = "loom"))]
@@ -47,12 +53,16 @@ mod sync;
 mod word;
 mod writer;
 
+#[cfg(not(feature = "loom"))]
+pub use address::{Address, TableError, Terms};
 pub use cells::{Cells, Memory, Writable};
+#[cfg(not(feature = "loom"))]
+pub use followed::Followed;
 pub use keeper::{Action, Event, Keeper, UpdateId};
 pub use limits::{BEAT_MS_MAX, KEYS_OF_UPDATE_MAX, OPEN_UPDATES_MAX, WORDS};
 #[cfg(not(feature = "loom"))]
-pub use mapped::{Kept, Mapped, TableError};
+pub use mapped::{Kept, Mapped};
 pub use place::Place;
-pub use reader::{Denied, Evidence, Passed, Reader};
+pub use reader::{Denied, Evidence, Passed, Reader, Versions};
 pub use word::Word;
 pub use writer::{Store, Writer};

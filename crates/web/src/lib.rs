@@ -3,15 +3,25 @@
 #![forbid(unsafe_code)]
 
 mod clock;
+mod follow;
 mod postgres;
 mod proxy;
 mod random;
 mod recipe;
 mod route;
+mod status;
+mod table;
 mod template;
 
-pub use postgres::{Health, Postgres, PostgresError, Watched, keep, watch_over};
+pub use follow::{Start, follow};
+pub use postgres::{
+    Finding, Health, Plan, Postgres, PostgresError, Report, SetUp, Severity, Step, Watched, check,
+    keep, watch_over,
+};
 pub use proxy::{Proxy, ProxyError, Tls, TlsError, serve, serve_tls};
+pub use random::number as random_id;
 pub use recipe::{Recipe, RecipeError, Rests, Route, Table};
 pub use route::{Pattern, PatternError};
+pub use status::{Status, write_status};
+pub use table::table_of;
 pub use template::{Template, TemplateError};

@@ -6,6 +6,7 @@ use hyper::header::{self, HeaderName};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt;
+use thorp_versions::Terms;
 
 /// A recipe as it is written.
 #[derive(Deserialize)]
@@ -202,6 +203,17 @@ impl Recipe {
     /// What is said of a table, `schema.name`. None: nothing.
     pub fn table(&self, name: &str) -> Option<&Table> {
         self.tables.get(name)
+    }
+
+    /// What its keeper and its proxies have to agree on: a keeper of this name changes these keys.
+    pub fn terms(&self, name: &str) -> Terms {
+        Terms::of(&format!("{name} {:?}", self.tables))
+    }
+
+    /// All tables that it names.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = (&str, &Table)> {
+        let tables = self.tables.iter();
+        tables.map(|(name, table)| (name.as_str(), table))
     }
 
     /// The tables whose changes count.

@@ -12,7 +12,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use thorp_versions::Cells;
+use thorp_versions::Versions;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
@@ -47,9 +47,9 @@ const AFTER_REFUSAL: Duration = Duration::from_millis(50);
 /// # Errors
 ///
 /// None today: what the system refuses is tried again.
-pub async fn serve<C: Cells + Send + Sync + 'static>(
+pub async fn serve<V: Versions + Send + Sync + 'static>(
     listener: TcpListener,
-    proxy: Arc<Proxy<C>>,
+    proxy: Arc<Proxy<V>>,
     stop: watch::Receiver<bool>,
 ) -> io::Result<()> {
     serve_by(listener, None, proxy, stop).await
@@ -60,19 +60,19 @@ pub async fn serve<C: Cells + Send + Sync + 'static>(
 /// # Errors
 ///
 /// As [`serve`].
-pub async fn serve_tls<C: Cells + Send + Sync + 'static>(
+pub async fn serve_tls<V: Versions + Send + Sync + 'static>(
     listener: TcpListener,
     tls: Tls,
-    proxy: Arc<Proxy<C>>,
+    proxy: Arc<Proxy<V>>,
     stop: watch::Receiver<bool>,
 ) -> io::Result<()> {
     serve_by(listener, Some(tls), proxy, stop).await
 }
 
-async fn serve_by<C: Cells + Send + Sync + 'static>(
+async fn serve_by<V: Versions + Send + Sync + 'static>(
     listener: TcpListener,
     tls: Option<Tls>,
-    proxy: Arc<Proxy<C>>,
+    proxy: Arc<Proxy<V>>,
     mut stop: watch::Receiver<bool>,
 ) -> io::Result<()> {
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
@@ -107,12 +107,12 @@ async fn serve_by<C: Cells + Send + Sync + 'static>(
 }
 
 /// One connection.
-struct Client<C> {
-    proxy: Arc<Proxy<C>>,
+struct Client<V> {
+    proxy: Arc<Proxy<V>>,
     stop: watch::Receiver<bool>,
 }
 
-impl<C: Cells + Send + Sync + 'static> Client<C> {
+impl<V: Versions + Send + Sync + 'static> Client<V> {
     async fn attend(self, stream: TcpStream, tls: Option<Tls>) {
         let Some(tls) = tls else {
             return self.http1(stream).await;

@@ -20,7 +20,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use thorp_versions::{Cells, Evidence, Place, Reader};
+use thorp_versions::{Evidence, Place, Versions};
 use tokio::sync::oneshot;
 
 /// Beside coherent routes, one part in so many of the memory is for other answers.
@@ -39,10 +39,10 @@ const REFUSED: &str = "thorp; detail=refused";
 
 /// A proxy in front of one origin.
 #[derive(Debug)]
-pub struct Proxy<C> {
+pub struct Proxy<V> {
     origin: Arc<Origin>,
     recipe: Arc<Recipe>,
-    reader: Reader<C>,
+    reader: V,
     entries: Entries,
     /// What the origin's own fields say, for what no route names.
     plain: Arc<Plain>,
@@ -77,7 +77,7 @@ impl fmt::Display for ProxyError {
 
 impl std::error::Error for ProxyError {}
 
-impl<C: Cells + Send + Sync + 'static> Proxy<C> {
+impl<V: Versions + Send + Sync + 'static> Proxy<V> {
     /// A proxy with an empty cache of so many bytes.
     ///
     /// # Errors
@@ -86,7 +86,7 @@ impl<C: Cells + Send + Sync + 'static> Proxy<C> {
     pub fn new(
         origin: &str,
         recipe: Arc<Recipe>,
-        reader: Reader<C>,
+        reader: V,
         bytes: u64,
     ) -> Result<Self, ProxyError> {
         let found = Origin::new(origin);

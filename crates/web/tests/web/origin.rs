@@ -142,7 +142,7 @@ impl Site {
         addresses: &str,
         recipe: &str,
         table: Arc<Memory>,
-    ) -> Arc<Proxy<Arc<Memory>>> {
+    ) -> Arc<Proxy<Reader<Arc<Memory>>>> {
         let recipe = Arc::new(Recipe::parse(recipe).expect("a recipe"));
         let proxy = Proxy::new(addresses, recipe, Reader::new(table), CACHE_BYTES);
         Arc::new(proxy.expect("an origin"))
