@@ -155,7 +155,8 @@ impl HardReads {
         (segments, mods.into_iter().min().unwrap_or_default())
     }
 
-    /// Read leases of a home that nobody has used since they were granted: they are given back. And all, if the program leaves.
+    /// Read leases of a home that nobody has used since they were granted: they are given back. And all, if the program leaves. What an
+    /// answer grants that is under way to the member ends with that, too.
     pub(super) fn take_unused(
         &mut self,
         now: Millis,
@@ -170,6 +171,9 @@ impl HardReads {
                 here.pulls = 0;
                 unused.push(*segment);
             }
+        }
+        if let Some(asked) = self.asked.get_mut(&home) {
+            asked.segments.retain(|segment| !unused.contains(segment));
         }
         unused
     }
@@ -257,6 +261,17 @@ mod tests {
         let asked = reads.take_asked(HOME).expect("it is asked for");
         reads.granted(Millis(20), HOME, &asked, 1_600);
         reads
+    }
+
+    #[test]
+    fn a_lease_that_is_given_back_is_not_revived_by_the_answer_to_a_refresh() {
+        let mut reads = leased();
+        reads.ask(Millis(420), (HOME, vec![SEGMENT], 5), None);
+        assert_eq!(reads.take_unused(Millis(430), HOME, true), [SEGMENT]);
+        // The home has granted it before it gets it back.
+        let asked = reads.take_asked(HOME).expect("it is asked for");
+        reads.granted(Millis(440), HOME, &asked, 1_600);
+        assert!(!reads.holds(HOME, SEGMENT, Millis(441)));
     }
 
     #[test]
