@@ -33,8 +33,10 @@ pub struct CustodyText<'a> {
     pub home: HomeId,
     /// The update. Its number is the log's to give.
     pub update: UpdateId,
-    /// Who has written it, if that is not the log's own member.
-    pub by: Option<Author>,
+    /// Who has written it, if that is not the log's own member, with the proof of that.
+    pub author: Option<&'a Authorship>,
+    /// The log knows what has become of its updates in this segment up to here.
+    pub confirmed: u64,
     /// What it writes.
     pub writes: &'a [PageWrites],
 }
@@ -114,7 +116,8 @@ mod tests {
             version: AUTHORSHIP_VERSION,
             home: HomeId(1),
             update,
-            by: None,
+            author: None,
+            confirmed: 3,
             writes: &[],
         }
     }
@@ -153,8 +156,15 @@ mod tests {
         let mut other = custody();
         other.update.number = 5;
         assert_ne!(other.signed_bytes("0123"), signed);
+        let authorship = Authorship {
+            by: author(),
+            proof: Proof::none(),
+        };
         let mut other = custody();
-        other.by = Some(author());
+        other.author = Some(&authorship);
+        assert_ne!(other.signed_bytes("0123"), signed);
+        let mut other = custody();
+        other.confirmed = 4;
         assert_ne!(other.signed_bytes("0123"), signed);
         assert!(!signed.starts_with(b"thorp update"));
     }

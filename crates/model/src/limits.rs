@@ -526,6 +526,9 @@ pub const LOG_BYTES_MAX: usize = 256 << 20;
 /// Bytes of updates that members give to the log of their site, and that the site has on their way into it (rule C6).
 pub const KEEP_BYTES_MAX: usize = 64 << 20;
 
+/// How long the log of a site lets an answer wait for a lease, in milliseconds, whatever the member asks for.
+pub const KEEP_PATIENCE_MS_MAX: u32 = 600_000;
+
 /// How often a conflict routine sends again what one refused update writes. Then it goes to the list of rejected ones (rule C6).
 pub const CONFLICT_ATTEMPTS_MAX: u32 = 3;
 

@@ -166,7 +166,8 @@ impl Save {
             version: crate::AUTHORSHIP_VERSION,
             home: self.request.home(),
             update: self.update,
-            by: self.author.as_ref().map(|author| author.by),
+            author: self.author.as_ref(),
+            confirmed: self.confirmed,
             writes: &self.request.part.writes,
         }
     }

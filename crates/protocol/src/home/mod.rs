@@ -853,6 +853,7 @@ impl Home {
             update: save.update,
             confirmed: save.confirmed,
             is_proven: author != Some(None),
+            author: author.flatten().map(|author| author.name),
         };
         let who = author.flatten().unwrap_or(who);
         self.commit(now, (edge, who), (save.request, Some(saving)), outbox);
@@ -865,8 +866,10 @@ impl Home {
         (request, saving): (CommitRequest, Option<Saving>),
         outbox: &mut Outbox,
     ) {
-        if self.allowance().has_all_commits((edge, who.name), outbox)
-            || self.readers.is_full_of(who.name)
+        // What is under way counts for whoever sends it, and not for the author of an update.
+        let name = request.id.member.name();
+        if self.allowance().has_all_commits((edge, name), outbox)
+            || self.readers.is_full_of(name)
             || saving.is_some_and(|saving| self.keeps_back(saving.update))
         {
             outbox.note(Note::RefusedBusy);

@@ -18,6 +18,8 @@ pub(in crate::home) struct Saving {
     pub(in crate::home) confirmed: u64,
     /// Its author has signed it, or it comes from the log's own member.
     pub(in crate::home) is_proven: bool,
+    /// Who pays for what it takes, if the log's own member has not written it (rule R7).
+    pub(in crate::home) author: Option<NameId>,
 }
 
 /// What the home does with an update that comes.
@@ -153,6 +155,7 @@ mod tests {
             update,
             confirmed,
             is_proven: true,
+            author: None,
         }
     }
 

@@ -202,7 +202,9 @@ impl Tables {
         self.note_changes(&changes, &effects.moved, at, &mut ops, outbox);
         if let Some((_, whose)) = whose {
             outbox.note(Note::CommitAccepted);
-            self.audit_lists(&changes, whose.id.member.name(), carrier);
+            let author = saving.and_then(|saving| saving.author);
+            let name = author.unwrap_or_else(|| whose.id.member.name());
+            self.audit_lists(&changes, name, carrier);
             for token in effects.staged {
                 self.staging.remove(whose.registration, token);
             }
@@ -218,6 +220,7 @@ impl Tables {
             ops.push(self.saved.take(saving, None));
         }
         let name = whose.map(|(_, whose)| whose.id.member.name());
+        let name = saving.and_then(|saving| saving.author).or(name);
         for (segment, count) in effects.pages_of {
             ops.extend(self.usage.change_pages(name, segment, count));
         }

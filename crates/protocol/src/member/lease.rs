@@ -91,6 +91,12 @@ impl Lease {
         self.due = now.plus(u64::from(BUSY_RETRY_MS) * wait);
     }
 
+    /// The answer says nothing of this lease: it is asked for once more.
+    pub(in crate::member) fn ask_again(&mut self) {
+        self.is_asked = false;
+        self.due = Millis(0);
+    }
+
     /// The member gives it back, and holds no update that the home has not executed. False: it has none.
     pub(in crate::member) fn give_back(&mut self, now: Millis) -> bool {
         let is_held = now < self.until || self.is_asked || self.is_recalled;

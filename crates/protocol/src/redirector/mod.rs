@@ -311,10 +311,12 @@ impl Redirector {
                 self.forwarder().commit(edge, (request, Up::Commit), outbox);
             }
             (Up::Save(save), _) => self.save(edge, *save, outbox),
-            (Up::Keep(keep), _) => {
+            (Up::Keep(keep), Some(_)) => {
                 let of = (edge, child);
                 self.site_log.keep(of, keep, &self.below, outbox);
             }
+            // The log keeps nothing for a home that this site has never heard of: nobody would ever take it.
+            (Up::Keep(keep), None) => site_log::no_such_home(edge, &keep, outbox),
             (Up::Kept(kept), _) => self.site_log.kept(edge, &kept, outbox),
             (Up::Update(told), Some(proxy)) => {
                 let of = (edge, child);

@@ -53,8 +53,12 @@ impl SiteLog {
         outbox: &mut Outbox,
     ) {
         let (home, by, bytes) = (keep.home, keep.author.by, keep.bytes());
-        if bytes > COMMIT_BYTES_MAX + PROOF_BYTES_MAX {
-            return cut_off(from, "an update that cannot be right", outbox);
+        if bytes > COMMIT_BYTES_MAX + PROOF_BYTES_MAX || self.passed.contains_key(&by) {
+            return cut_off(
+                from,
+                "an update that cannot be right, or comes again",
+                outbox,
+            );
         }
         match self.way(child, &keep, below) {
             Ok(to) => {
@@ -67,9 +71,7 @@ impl SiteLog {
                     bytes,
                 };
                 self.shares.take(Some(name), bytes);
-                if let Some(old) = self.passed.insert(by, passed) {
-                    self.shares.give_back(Some(name), old.bytes);
-                }
+                self.passed.insert(by, passed);
                 outbox.down(to, Down::Keep(keep));
             }
             Err(why) => answer(from, (home, by), Err(why), outbox),
@@ -87,7 +89,8 @@ impl SiteLog {
         let keeper = self.keeper.filter(|_| child.kind == NodeKind::Member);
         let keeper = keeper.ok_or(NotKept::NoLog)?;
         let is_keeper = |peer: &Peer| peer.kind == NodeKind::Member && peer.node.name() == keeper;
-        let edge = below.iter().find(|(_, peer)| is_keeper(peer));
+        // One that comes again has the newest edge; the old one may be dead.
+        let edge = below.iter().rfind(|(_, peer)| is_keeper(peer));
         let (edge, _) = edge.ok_or(NotKept::NoLog)?;
         if keep.log != keeper {
             return Err(NotKept::OtherLog(keeper));
@@ -129,6 +132,12 @@ impl SiteLog {
             }
         }
     }
+}
+
+/// A member asks for custody of an update for a home of which nobody here knows.
+pub(super) fn no_such_home(from: EdgeId, keep: &Keep, outbox: &mut Outbox) {
+    let of = (keep.home, keep.author.by);
+    answer(from, of, Err(NotKept::NoLog), outbox);
 }
 
 fn answer(

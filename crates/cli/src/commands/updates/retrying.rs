@@ -9,7 +9,18 @@ use thorp_model::records::UpdateRecord;
 
 /// Each becomes a new update, and leaves the list of rejected ones, in one durable step. A number is never used twice (rule C7).
 pub(super) fn retry(opened: &Opened, wanted: &[String], json: bool) -> Result<(), Failure> {
-    let chosen = opened.refused(wanted)?;
+    let mut chosen = opened.refused(wanted)?;
+    let all = chosen.len();
+    if wanted.is_empty() {
+        // They would go with the rights of the member of the log: a person has to want each of them.
+        chosen.retain(|record| record.author.is_none());
+    }
+    if chosen.len() < all {
+        let left = all - chosen.len();
+        let _ = text::note(&format!(
+            "{left} that other members have written stay rejected: name each one that is to go with the rights of this log's member"
+        ));
+    }
     if chosen.is_empty() && !json {
         return say("nothing: no update was rejected");
     }

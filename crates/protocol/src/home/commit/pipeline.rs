@@ -294,7 +294,8 @@ impl Pipeline<'_> {
         if of_several {
             self.ask_space_to_vote(request, &effects)?;
         } else if !part.writes.is_empty() {
-            effects.bill = self.bill(request, &effects)?;
+            let author = parked.saving.and_then(|saving| saving.author);
+            effects.bill = self.bill((request, author), &effects)?;
         }
         self.check_space(*who, &effects)?;
         Ok(effects)
@@ -334,7 +335,12 @@ impl Pipeline<'_> {
 
     /// What a commit takes of the room that a full store keeps back (rule R7): nothing while the store has space for it.
     /// What stays of a change is its outcome, and by how much lists grow, less what it removes.
-    fn bill(&self, request: &CommitRequest, effects: &Effects) -> Result<Bill, NotNow> {
+    /// The author of an update pays, if that is not the log's own member.
+    fn bill(
+        &self,
+        (request, author): (&CommitRequest, Option<NameId>),
+        effects: &Effects,
+    ) -> Result<Bill, NotNow> {
         let full = |lack| NotNow::Refused(Refusal::Full(lack));
         if self.log.has_space() {
             let asked = self.ask_space([effects]);
@@ -352,7 +358,8 @@ impl Pipeline<'_> {
             brought,
             lasting: grown.min(brought),
         };
-        let bill = self.log.bill(request.id.member.name(), demand);
+        let name = author.unwrap_or_else(|| request.id.member.name());
+        let bill = self.log.bill(name, demand);
         bill.ok_or_else(|| full(self.log.lack()))
     }
 

@@ -20,13 +20,18 @@ pub(super) struct Authored {
 impl Authored {
     /// Takes an update of so many bytes towards the share of its author. False: the author has its share (rule R7).
     pub(super) fn gather(&mut self, author: &Authorship, bytes: usize) -> bool {
-        let (name, charge) = (author.by.member.name(), charge(bytes));
-        let size = LOG_BYTES_MAX as u64;
-        let is_allowed = self.shares.allows(name, charge, (size, size));
+        let name = author.by.member.name();
+        let is_allowed = self.allows(name, bytes);
         if is_allowed {
-            self.shares.take(Some(name), charge);
+            self.shares.take(Some(name), charge(bytes));
         }
         is_allowed
+    }
+
+    /// Whether a name may have so much more.
+    pub(super) fn allows(&self, name: NameId, bytes: usize) -> bool {
+        let size = LOG_BYTES_MAX as u64;
+        self.shares.allows(name, charge(bytes), (size, size))
     }
 
     /// An update that was gathered has its name now.

@@ -7,8 +7,8 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use thorp_model::message::{Keep, Kept};
 use thorp_model::{
-    AUTHORSHIP_VERSION, Author, AuthorText, Authorship, EdgeId, HomeId, MemberId, Millis, NameId,
-    PageWrites, Proof, RequestId, SegmentId, Signer, Up, Update,
+    AUTHORSHIP_VERSION, Author, AuthorText, Authorship, EdgeId, HomeId, InCustody, MemberId,
+    Millis, NameId, PageWrites, Proof, RequestId, SegmentId, Signer, Up, Update,
 };
 
 /// The site has so much longer to answer than the answer may wait for a lease.
@@ -170,7 +170,17 @@ impl Giving {
             return None;
         }
         let given = self.open.remove(&sequence)?;
+        let is_right = |kept: &InCustody| {
+            let segment = given.segment();
+            kept.id.log.name() == self.log && Some(kept.id.segment) == segment
+        };
         match kept.result {
+            // A log that names something else may have it under another name.
+            Ok(kept) if !is_right(&kept) => {
+                let in_doubt = Response::NotKept(NotKept::InDoubt);
+                respond(given.request_id, in_doubt, outbox);
+                None
+            }
             Ok(kept) => {
                 let update = Update {
                     home: given.home,

@@ -61,8 +61,15 @@ impl Leasing<'_> {
             .iter_mut()
             .filter(|((of, _), _)| *of == home);
         let due = here.filter(|(_, here)| here.written.is_some() && here.lease.is_due(now));
+        let alone = &self.updates.alone;
+        let (mut alone, mut due): (Vec<_>, Vec<_>) =
+            due.partition(|((_, segment), _)| alone.contains(&(home, *segment)));
+        if due.is_empty() {
+            alone.truncate(1);
+            due = alone;
+        }
         let mut segments = Vec::new();
-        for ((_, segment), here) in due.take(LEASED_SEGMENTS_MAX) {
+        for ((_, segment), here) in due.into_iter().take(LEASED_SEGMENTS_MAX) {
             here.lease.ask();
             segments.push(*segment);
         }
@@ -89,7 +96,9 @@ impl Leasing<'_> {
             return;
         };
         let now = self.now();
+        let is_single = segments.len() == 1;
         for segment in segments {
+            let of = (home, segment);
             let Some(here) = self.updates.of.get_mut(&(home, segment)) else {
                 continue;
             };
@@ -100,6 +109,7 @@ impl Leasing<'_> {
                     // Who has written nothing for so long, and has nothing to save, needs none any more.
                     let is_idle = here.written.is_some_and(|at| now.since(at) > lease_ms);
                     here.is_idle = is_idle && here.custody.is_settled();
+                    self.updates.alone.remove(&of);
                 }
                 // Others read there with hard bounds, or wait for a lock; or there is no place for more. Programs wait.
                 Err(
@@ -108,6 +118,11 @@ impl Leasing<'_> {
                     | CallError::Privileged
                     | CallError::TooMany,
                 ) => here.lease.refused(now, false),
+                // One of them may have spoiled it for the others.
+                _ if !is_single => {
+                    here.lease.ask_again();
+                    self.updates.alone.insert(of);
+                }
                 _ => here.lease.refused(now, true),
             }
         }

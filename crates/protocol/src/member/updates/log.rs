@@ -8,8 +8,8 @@ use alloc::vec::Vec;
 use thorp_model::limits::{COMMIT_BYTES_MAX, LOG_BYTES_MAX, LOG_UPDATES_MAX};
 use thorp_model::records::{self, UpdateRecord};
 use thorp_model::{
-    Authorship, Batch, HomeId, LeftRecord, LogId, Mark, Millis, Op, PageWrites, Purpose, Refusal,
-    SegmentId, Table, Update, UpdateId, WhyLeft,
+    Authorship, Batch, HomeId, LeftRecord, LogId, Mark, Millis, NameId, Op, PageWrites, Purpose,
+    Refusal, SegmentId, Table, Update, UpdateId, WhyLeft,
 };
 
 /// An update that has no number yet.
@@ -130,6 +130,11 @@ impl Log {
             let of = (update.home, update.id);
             self.authored.recovered(of, author.clone(), bytes);
         }
+    }
+
+    /// Whether a name may have so much more of the log.
+    pub(super) fn has_share(&self, name: NameId, bytes: usize) -> bool {
+        self.authored.allows(name, bytes)
     }
 
     /// Who has written an update, if that is not this member.

@@ -10,6 +10,7 @@
 //! | `custody` | own updates until their home has them |
 //! | `following` | updates of others, and from where on they are heard of |
 //! | `updating` | the way of each, from the program to the disk, the home, and out of the view |
+//! | `pauses` | homes and segments to which nothing is sent for a while |
 //! | `sharing` | what is told to neighbours, and heard from them |
 //! | `leasing` | leases that are asked for and given back |
 
@@ -21,6 +22,7 @@ mod following;
 mod giving;
 mod leasing;
 mod log;
+mod pauses;
 mod sharing;
 mod updating;
 
@@ -32,11 +34,12 @@ use custody::Custody;
 use following::Following;
 use giving::Giving;
 use log::{Gathered, Log, Origin};
+use pauses::Pauses;
 
 use crate::member::interface::{InLog, UpdateInfo};
 use crate::member::lease::Lease;
 use crate::member::{MemberAction, MemberConfig, Outbox, Resolution, Response};
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use thorp_model::limits::{FOLLOWED_SEGMENTS_MAX, UPDATES_IN_FLIGHT_MAX};
 use thorp_model::planted::Bug;
@@ -127,8 +130,9 @@ pub(super) struct Updates {
     giving: Giving,
     /// Whether the log keeps updates of neighbours, too.
     keeps_for_others: bool,
-    /// When what a home did not take is sent again.
-    again: BTreeMap<HomeId, Millis>,
+    pauses: Pauses,
+    /// Segments for which the home has refused a lease to this member together with others: each is asked for alone.
+    alone: BTreeSet<(HomeId, SegmentId)>,
     /// Requests for leases that are not answered, and when each was sent.
     leasing: BTreeMap<HomeId, (Vec<SegmentId>, Millis)>,
 }
@@ -160,7 +164,8 @@ impl Updates {
             unanswered: Vec::new(),
             giving: Giving::new(config.id),
             keeps_for_others: config.verifier.is_some(),
-            again: BTreeMap::new(),
+            pauses: Pauses::default(),
+            alone: BTreeSet::new(),
             leasing: BTreeMap::new(),
         }
     }
@@ -254,7 +259,7 @@ impl Updates {
             .chain(told)
             .chain(answers)
             .chain(self.giving.deadline())
-            .chain(self.again.values().copied())
+            .chain(self.pauses.next())
             .min()
     }
 
@@ -276,6 +281,14 @@ impl Updates {
         followed.count() < FOLLOWED_SEGMENTS_MAX
     }
 
+    /// Nothing more is given to the log of the site in these segments: they are not followed for that.
+    fn end_giving(&mut self) {
+        let giving = &self.giving;
+        for ((home, segment), here) in self.of.iter_mut().filter(|(_, here)| here.gives) {
+            here.gives = giving.is_open(*home, *segment);
+        }
+    }
+
     /// Bytes of updates of others that are shown.
     fn shown_bytes(&self) -> usize {
         self.of.values().map(|here| here.following.bytes()).sum()
@@ -287,9 +300,11 @@ impl Updates {
     }
 
     /// The updates that go to a home next. The oldest go first: no segment waits for the updates of another that came later.
-    fn next_to_send(&self, home: HomeId) -> Vec<UpdateId> {
+    fn next_to_send(&self, home: HomeId, now: Millis) -> Vec<UpdateId> {
         let free = UPDATES_IN_FLIGHT_MAX.saturating_sub(self.sent_to(home));
-        let here = self.of.iter().filter(|((of, _), _)| *of == home);
+        let may_go = |segment| !self.pauses.has_segment(home, segment, now);
+        let here = self.of.iter();
+        let here = here.filter(|((of, segment), _)| *of == home && may_go(*segment));
         let waiting = here.flat_map(|(_, here)| here.custody.to_send().take(free));
         let mut waiting: Vec<(Option<Millis>, UpdateId)> = waiting.collect();
         waiting.sort_by_key(|(since, _)| *since);
@@ -416,14 +431,22 @@ mod tests {
         }
         write(&mut updates, id(2, 1), 5);
         write(&mut updates, id(2, 2), 12);
-        let next = updates.next_to_send(HOME);
+        let next = updates.next_to_send(HOME, Millis(0));
         assert_eq!(next.len(), UPDATES_IN_FLIGHT_MAX);
         assert_eq!(next[..4], [id(2, 1), id(1, 1), id(1, 2), id(2, 2)]);
         let commit = CommitId {
             member: MemberId(7),
             sequence: 1,
         };
+        // A segment that the home does not take now leaves its place to others.
+        updates.pauses.pause(HOME, Some(SegmentId(1)), Millis(9));
+        let next = updates.next_to_send(HOME, Millis(0));
+        assert_eq!(next, [id(2, 1), id(2, 2)]);
+        updates.pauses.end(HOME);
         updates.sent.insert(commit, (HOME, id(2, 1)));
-        assert_eq!(updates.next_to_send(HOME).len(), UPDATES_IN_FLIGHT_MAX - 1);
+        assert_eq!(
+            updates.next_to_send(HOME, Millis(0)).len(),
+            UPDATES_IN_FLIGHT_MAX - 1
+        );
     }
 }

@@ -13,7 +13,7 @@ use crate::member::{MemberAction, NotKept, Outbox, Resolution, Response};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use thorp_model::limits::{BUSY_RETRY_MS, COMMIT_BYTES_MAX, PROOF_BYTES_MAX};
+use thorp_model::limits::{BUSY_RETRY_MS, COMMIT_BYTES_MAX, KEEP_PATIENCE_MS_MAX, PROOF_BYTES_MAX};
 use thorp_model::message::{Keep, Kept};
 use thorp_model::planted::Bug;
 use thorp_model::{
@@ -176,6 +176,7 @@ impl Updating<'_> {
     pub(in crate::member) fn given(&mut self, edge: EdgeId, kept: &Kept, outbox: &mut Outbox) {
         let signer = self.caller.signing.signer();
         let given = self.updates.giving.kept(edge, kept, signer, outbox);
+        self.updates.end_giving();
         let Some((request_id, update, is_leased)) = given else {
             return;
         };
@@ -187,11 +188,9 @@ impl Updating<'_> {
     fn show_given(&mut self, update: Update, outbox: &mut Outbox) {
         let (home, id, bytes) = (update.home, update.id, update.bytes());
         let since = self.caller.homes.at(home).up.position;
-        let giving = &self.updates.giving;
         let Some(here) = self.updates.of.get_mut(&(home, id.segment)) else {
             return;
         };
-        here.gives = giving.is_open(home, id.segment);
         let is_shown = match here.following.since() {
             Some(_) => here.following.show(id, bytes, since),
             None => here.following.show_own(id, bytes),
@@ -208,6 +207,7 @@ impl Updating<'_> {
     /// The site of this member is gone.
     pub(in crate::member) fn parent_went(&mut self, edge: EdgeId, outbox: &mut Outbox) {
         self.updates.giving.parent_went(edge, outbox);
+        self.updates.end_giving();
     }
 
     /// A neighbour without a log wants this one to keep an update (rule C6).
@@ -216,7 +216,8 @@ impl Updating<'_> {
         let home = keep.home;
         let is_kept = self.check_author(&keep).and_then(|()| {
             let by = (asker, Some(keep.author));
-            self.gather(by, (home, keep.writes), keep.patience_ms, outbox)
+            let patience_ms = keep.patience_ms.min(KEEP_PATIENCE_MS_MAX);
+            self.gather(by, (home, keep.writes), patience_ms, outbox)
         });
         if let Err(why) = is_kept {
             asker.refused(home, why, outbox);
@@ -235,10 +236,18 @@ impl Updating<'_> {
             (true, true) => {}
         }
         let proof = &keep.author.proof;
+        if !self
+            .updates
+            .log
+            .has_share(keep.author.by.member.name(), keep.bytes())
+        {
+            return Err(NotKept::LogFull);
+        }
         let text = keep.text(segment);
-        let certified = signing.verify(&text, proof);
+        let is_small = proof.bytes() <= PROOF_BYTES_MAX;
+        let certified = signing.verify(&text, proof).filter(|_| is_small);
         let is_proven = certified.is_some_and(|signer| signer.who.name == text.by());
-        let is_believed = is_proven && proof.bytes() <= PROOF_BYTES_MAX;
+        let is_believed = is_proven;
         match is_believed || planted::is(Bug::KeptUnproven) {
             true => Ok(()),
             false => Err(NotKept::NotProven),
@@ -352,7 +361,8 @@ impl Updating<'_> {
             }
         }
         self.updates.leasing.remove(&home);
-        self.updates.again.remove(&home);
+        self.updates.pauses.end(home);
+        self.updates.alone.retain(|(of, _)| *of != home);
         for waits in &mut self.updates.unanswered {
             // Sent again, it is told anew whether its answer follows.
             waits.withheld.take_if(|_| waits.home == home);
@@ -433,7 +443,7 @@ impl Updating<'_> {
                     here.following.stream_ended();
                 }
                 let again = self.now().plus(u64::from(BUSY_RETRY_MS));
-                self.updates.again.insert(home, again);
+                self.updates.pauses.pause(home, None, again);
                 (TentativeChange::default(), false)
             }
             // It cannot be followed: nothing of it is shown.
@@ -517,15 +527,10 @@ impl Updating<'_> {
         let Some(edge) = self.caller.homes.edge(home) else {
             return;
         };
-        if self
-            .updates
-            .again
-            .get(&home)
-            .is_some_and(|at| *at > self.now())
-        {
+        if self.updates.pauses.has_home(home, self.now()) {
             return;
         }
-        let waiting = self.updates.next_to_send(home);
+        let waiting = self.updates.next_to_send(home, self.now());
         if waiting.is_empty() {
             return;
         }
@@ -619,7 +624,7 @@ impl Updating<'_> {
                 self.updates.sent.remove(&commit);
                 self.is_over(home, commit);
             }
-            self.is_saved(id, outbox);
+            self.is_saved((home, id), outbox);
         } else {
             // Its reason comes with the answer to the commit, or when it is sent once more.
             here.custody.show(id, false);
@@ -631,19 +636,19 @@ impl Updating<'_> {
     /// The home keeps back the answer to the commit of an update (rule C2).
     pub(in crate::member) fn withheld(&mut self, commit: CommitId) {
         let sent = self.updates.sent.get(&commit);
-        let Some((_, id)) = sent.copied() else {
+        let Some((home, id)) = sent.copied() else {
             return;
         };
         let mut unanswered = self.updates.unanswered.iter_mut();
-        if let Some(waits) = unanswered.find(|waits| waits.id == id) {
+        if let Some(waits) = unanswered.find(|waits| (waits.home, waits.id) == (home, id)) {
             waits.withheld = Some(commit);
         }
     }
 
     /// The home has an update. Its program is told when readers with hard bounds have seen it.
-    fn is_saved(&mut self, id: UpdateId, outbox: &mut Outbox) {
+    fn is_saved(&mut self, of: (HomeId, UpdateId), outbox: &mut Outbox) {
         let mut unanswered = self.updates.unanswered.iter_mut();
-        let Some(waits) = unanswered.find(|waits| waits.id == id) else {
+        let Some(waits) = unanswered.find(|waits| (waits.home, waits.id) == of) else {
             return;
         };
         waits.is_to_ask = waits.withheld.is_some();
@@ -764,7 +769,10 @@ impl Updating<'_> {
             BUSY_RETRY_MS
         };
         let again = self.now().plus(u64::from(wait));
-        self.updates.again.insert(home, again);
+        // Before this member has registered anew, the home takes nothing of it.
+        let is_of_all = matches!(refusal, Refusal::NotDelegated(_) | Refusal::Forgotten);
+        let segment = (!is_of_all).then_some(id.segment);
+        self.updates.pauses.pause(home, segment, again);
     }
 
     /// The home wants a number that the log does not send any more, because a history that is lost had saved it or refused it: the
@@ -797,9 +805,7 @@ impl Updating<'_> {
     /// Does what is due.
     pub(in crate::member) fn tick(&mut self, outbox: &mut Outbox) {
         let now = self.now();
-        let due = self.updates.again.extract_if(.., |_, at| *at <= now);
-        let due: Vec<HomeId> = due.map(|(home, _)| home).collect();
-        for home in due {
+        for home in self.updates.pauses.take_due(now) {
             self.sharing().follow_all(home, outbox);
             self.send(home, outbox);
         }
@@ -812,6 +818,7 @@ impl Updating<'_> {
         self.ask_withheld(outbox);
         self.leasing().answer(outbox);
         self.updates.giving.tick(now, outbox);
+        self.updates.end_giving();
     }
 }
 
