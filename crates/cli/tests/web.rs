@@ -173,7 +173,11 @@ fn keepers_and_proxies_come_and_go_and_no_answer_is_old() {
     assert!(status.out.contains("live, coherent"), "{}", status.out);
     let refused = shop.web("setup --undo --apply");
     assert_eq!(refused.code, 1);
-    assert!(refused.err.contains("in use"), "{}", refused.err);
+    assert!(
+        refused.err.contains("Stop all proxies first"),
+        "{}",
+        refused.err
+    );
     assert_eq!(third.process.terminate(), 0);
     assert_eq!(shop.names(), "");
     let undone = shop.web("setup --undo --apply");

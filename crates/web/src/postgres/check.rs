@@ -13,7 +13,7 @@ use tokio_postgres::Client;
 /// So many names are told in one finding.
 const NAMES_MAX: usize = 8;
 
-const SET_UP: &str = "run `thorp web setup --apply`, as a superuser";
+const SET_UP: &str = "run `thorp web setup --postgres URL --recipe FILE --apply`, with a URL of a superuser of the database";
 
 /// Looks at everything. It changes nothing.
 ///
@@ -110,7 +110,7 @@ fn identities(relations: &BTreeMap<String, Relation>, recipe: &Recipe) -> Findin
                 "old rows lack columns: {}. UPDATE and DELETE fail there without a key, or end all answers",
                 listed(&bare)
             ),
-            "run `thorp web setup --recipe FILE --apply`, as a superuser",
+            SET_UP,
         ),
     }
 }
@@ -215,7 +215,7 @@ async fn slot(client: &Client, name: &str) -> Result<Finding, PostgresError> {
         None => Finding::warning(
             "slot",
             format!("nobody reads {name}: the database keeps its log until somebody does"),
-            "start a keeper, or run `thorp web setup --undo --apply`",
+            "start a keeper, or run `thorp web setup --postgres URL --undo --apply`, with a URL of a superuser of the database",
         ),
         Some(_) if reader == name => Finding::good("slot", format!("a keeper reads {name}")),
         Some(process) => Finding::problem(
@@ -311,7 +311,9 @@ async fn watched(client: &Client, name: &str) -> Result<Finding, PostgresError> 
         0 => Finding::warning(
             "watchdog",
             "there is none: if the keeper is killed or hangs, commits wait until it is back",
-            format!("run `thorp web watchdog --name {name}` on the machine of the database"),
+            format!(
+                "run `thorp web watchdog --postgres URL --name {name}` on the machine of the database"
+            ),
         ),
         _ => Finding::good("watchdog", "it lets commits go on after six seconds"),
     })

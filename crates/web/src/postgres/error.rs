@@ -5,7 +5,7 @@ use std::fmt;
 use tokio_postgres::error::SqlState;
 
 /// What to do about rights.
-const RIGHTS_TODO: &str = "`thorp web setup --apply`, run by a superuser, grants what is needed";
+const RIGHTS_TODO: &str = "`thorp web setup --postgres URL --recipe FILE --apply` grants what is needed, with a URL of a superuser of the database";
 
 /// Why a keeper cannot follow a database.
 #[derive(Debug)]
@@ -33,6 +33,8 @@ pub enum PostgresError {
     Awaits(Vec<String>),
     /// Another process reads the slot: its name, and the process of the database that serves it.
     SlotInUse(String, i32),
+    /// Nothing can be taken back while a keeper runs: the process of the database that serves it.
+    KeeperRuns(i32),
     /// The role lacks these rights.
     Rights(Vec<String>),
     /// Only a superuser can set a database up, and this role is none.
@@ -41,6 +43,8 @@ pub enum PostgresError {
     Step(String, Box<PostgresError>),
     /// The database wants TLS.
     Tls,
+    /// The database wants a password, and the address has none.
+    NoPassword,
     /// The database says that it no longer waits for the keeper.
     NoLongerWaitedFor,
     /// So many transactions wait to become visible that the keeper cannot count them.
@@ -69,7 +73,7 @@ impl fmt::Display for PostgresError {
             ),
             PostgresError::NoPublication(name) => write!(
                 f,
-                "there is no publication {name}: `thorp web setup --apply` makes it"
+                "there is no publication {name}: `thorp web setup --postgres URL --recipe FILE --apply` makes it, with a URL of a superuser of the database"
             ),
             PostgresError::Names(found) => write!(
                 f,
@@ -93,12 +97,16 @@ impl fmt::Display for PostgresError {
                 f,
                 "slot {name} is in use by process {process} of the database: another keeper of this name runs, or has just been stopped. Stop that one, or give this one another --name"
             ),
+            PostgresError::KeeperRuns(process) => write!(
+                f,
+                "a keeper still follows the database (process {process} there). Stop all proxies first: each one stops the keeper that it started. Then stop a keeper of your own, and then the watchdog"
+            ),
             PostgresError::Rights(lacking) => {
                 write!(f, "the role lacks {}. {RIGHTS_TODO}", lacking.join(", "))
             }
             PostgresError::NoSuperuser(role) => write!(
                 f,
-                "role {role} is no superuser: connect as one, such as postgresql://postgres@localhost/wiki"
+                "role {role} is no superuser of the database: give the URL of one, as `sudo -u postgres thorp web setup --postgres postgresql:///shop`"
             ),
             PostgresError::Step(statement, error) => write!(
                 f,
@@ -107,6 +115,10 @@ impl fmt::Display for PostgresError {
             PostgresError::Tls => write!(
                 f,
                 "the database wants TLS, which the keeper does not speak: connect by a socket on its machine, or through a tunnel (stunnel, ssh)"
+            ),
+            PostgresError::NoPassword => write!(
+                f,
+                "the database wants a password: put it into the URL, or connect by a socket with peer authentication: postgresql:///shop"
             ),
             PostgresError::NoLongerWaitedFor => write!(
                 f,
@@ -132,8 +144,11 @@ fn with_cause(error: &tokio_postgres::Error) -> String {
 
 impl From<tokio_postgres::Error> for PostgresError {
     fn from(error: tokio_postgres::Error) -> Self {
-        match error.to_string().contains("TLS") {
-            true => PostgresError::Tls,
+        if error.to_string().contains("TLS") {
+            return PostgresError::Tls;
+        }
+        match with_cause(&error).contains("password missing") {
+            true => PostgresError::NoPassword,
             false => PostgresError::Database(error),
         }
     }

@@ -118,7 +118,7 @@ impl<'a> SetUp<'a> {
         let mut plan = Plan::default();
         let name = self.source.name();
         if let Some(process) = active(&self.client, name).await? {
-            return Err(PostgresError::SlotInUse(name.to_owned(), process));
+            return Err(PostgresError::KeeperRuns(process));
         }
         let names = standby::names(&self.client).await?;
         if names == standby::only(name) || names == standby::gone(name) {
@@ -135,9 +135,10 @@ impl<'a> SetUp<'a> {
             self.schema
         );
         for row in self.client.query(&question, &[]).await? {
-            let what: &str = row.get(0);
+            let (what, statement): (&str, String) = (row.get(0), row.get(1));
+            let statement = past_dropped_tables(statement);
             plan.steps
-                .push(Step::new(format!("undo: {what}"), &[row.get(1)], &[]));
+                .push(Step::new(format!("undo: {what}"), &[statement], &[]));
         }
         let drop = format!("DROP SCHEMA {} CASCADE", self.schema);
         plan.steps
@@ -241,7 +242,7 @@ impl<'a> SetUp<'a> {
             let undo = [format!("DROP OWNED BY {role}"), format!("DROP ROLE {role}")];
             steps.push(Step::new("a role for the keeper", &[make], &undo));
             by_hand.push(format!(
-                "let role {role} connect: give it a password (\\password in psql), or a line in pg_hba.conf"
+                "let role {role} connect. By a socket with peer authentication, the system user of this name may. Else give it a password (\\password in psql), and a line in pg_hba.conf"
             ));
         }
         let lacking = match is_there {
@@ -346,9 +347,18 @@ fn identities(relations: &BTreeMap<String, Relation>, recipe: Option<&Recipe>) -
     let steps = bare.map(|it| {
         let set = |identity: &str| format!("ALTER TABLE {} REPLICA IDENTITY {identity}", it.quoted);
         let what = format!("whole old rows of {}", it.name);
-        Step::new(what, &[set("FULL")], &[set(&it.identity_sql)])
+        let back = past_dropped_tables(set(&it.identity_sql));
+        Step::new(what, &[set("FULL")], &[back])
     });
     steps.collect()
+}
+
+/// A table that was dropped since needs no identity back. Earlier set-ups have noted statements that fail without their table.
+fn past_dropped_tables(statement: String) -> String {
+    match statement.strip_prefix("ALTER TABLE ") {
+        Some(rest) if !rest.starts_with("IF EXISTS ") => format!("ALTER TABLE IF EXISTS {rest}"),
+        _ => statement,
+    }
 }
 
 /// Says in the stream that something has changed its form, and lets no new table fail because it has no identity.

@@ -107,6 +107,26 @@ async fn set_up_makes_what_is_missing_and_takes_it_back() {
     assert_eq!(again.plan_undo().await.expect("a plan").steps, []);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn undo_passes_over_tables_that_were_dropped_since() {
+    let Some(database) = Database::start_with(&["wal_level=logical"]).await else {
+        return;
+    };
+    let client = database.connect().await;
+    run(&client, SHOP).await;
+    set_up(&database).await;
+    run(&client, "DROP TABLE visit").await;
+    // As earlier set-ups have noted it.
+    let earlier = "INSERT INTO thorp_web.undo (what, statement)
+        VALUES ('whole old rows', 'ALTER TABLE public.visit REPLICA IDENTITY DEFAULT')";
+    run(&client, earlier).await;
+    let source = source(&database.address());
+    let set_up = SetUp::of(&source, "keeper").await.expect("a session");
+    let undo = set_up.plan_undo().await.expect("a plan");
+    set_up.apply(&undo).await.expect("it is undone");
+    assert_eq!(set_up.plan_undo().await.expect("a plan").steps, []);
+}
+
 /// Set-up needs a superuser, the keeper does not.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_keeper_with_the_role_of_set_up_goes_live() {

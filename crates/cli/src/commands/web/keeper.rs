@@ -16,7 +16,7 @@ use tokio::sync::watch;
 #[derive(Args, Debug)]
 #[command(after_help = HELP)]
 pub(crate) struct Options {
-    /// The database, as postgresql://thorp@localhost/wiki
+    /// The database, as postgresql:///shop
     #[arg(long, value_name = "URL")]
     postgres: String,
     /// What rows stand for: a file, or the name of a recipe that comes with Thorp (mediawiki)
@@ -115,16 +115,27 @@ async fn tell(mut report: watch::Receiver<Report>) {
                 Health::Away(why) => eprintln!("keeper: away. {why}"),
             }
         }
-        for session in now.awaits.iter().filter(|_| now.awaits != before.awaits) {
+        let is_new = |session: &&String| {
+            let mut said = before.awaits.iter();
+            !said.any(|said| lasting(said) == lasting(session))
+        };
+        for session in now.awaits.iter().filter(is_new) {
             eprintln!("keeper: it awaits the transaction of {session}");
         }
         if before.not_waited == 0 && now.not_waited > 0 {
             eprintln!(
-                "keeper: a commit did not wait for it. Others may have seen older answers for a moment: see `thorp web check`"
+                "keeper: a commit did not wait for it. Others may have seen older answers for a moment: see `thorp web check --postgres URL --recipe FILE`"
             );
         }
         before = now;
     }
+}
+
+/// The process and the role of a session: what it does, and for how long, changes while it is awaited.
+fn lasting(session: &str) -> &str {
+    session
+        .split_once(" (")
+        .map_or(session, |(lasting, _)| lasting)
 }
 
 const HELP: &str = "\

@@ -52,7 +52,7 @@ struct ProxyOptions {
     /// The application, as http://127.0.0.1:8000; several addresses with commas between them
     #[arg(long, value_name = "URL")]
     origin: String,
-    /// Its database, as postgresql://thorp@localhost/wiki
+    /// Its database, as postgresql:///shop
     #[arg(long, value_name = "URL", requires = "recipe")]
     postgres: Option<String>,
     /// What rows and answers stand for: a file, or the name of a recipe that comes with Thorp (mediawiki)

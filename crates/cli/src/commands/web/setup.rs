@@ -12,7 +12,7 @@ use thorp_web::{Plan, SetUp, Step};
 #[derive(Args, Debug)]
 #[command(after_help = HELP)]
 pub(crate) struct Options {
-    /// The database, as a superuser: postgresql://postgres@localhost/wiki
+    /// The database, with a URL of a superuser of it, as postgresql:///shop of the user postgres
     #[arg(long, value_name = "URL")]
     postgres: String,
     /// Also give tables what the keys of this recipe need: a file, or the name of a recipe that comes with Thorp
@@ -107,9 +107,10 @@ fn document(plan: &Plan, options: &Options) -> Value {
 const HELP: &str = "\
 It prints the statements, and changes nothing without --apply. It can run again: it does what is \
 missing. What it lists as not captured changes without the cache's knowledge: no route may rest on \
-that. Stop the keeper before --undo.
+that. Run it as a superuser of the database, as with `sudo -u postgres`. Before --undo stop all \
+proxies, then a keeper of your own, and then the watchdog.
 
 Examples:
-  thorp web setup --postgres postgresql://postgres@localhost/shop --recipe shop.toml
-  thorp web setup --postgres postgresql://postgres@localhost/shop --recipe shop.toml --apply
-  thorp web setup --postgres postgresql://postgres@localhost/shop --undo --apply";
+  thorp web setup --postgres postgresql:///shop --recipe shop.toml
+  thorp web setup --postgres postgresql:///shop --recipe shop.toml --apply
+  thorp web setup --postgres postgresql:///shop --undo --apply";

@@ -41,6 +41,7 @@ pub(super) fn table(named: Option<&PathBuf>, source: &Postgres) -> Result<PathBu
 pub(super) fn refused(error: PostgresError) -> Failure {
     let code = match &error {
         PostgresError::Database(error) if error.as_db_error().is_none() => Code::Unreachable,
+        PostgresError::NoPassword => Code::Usage,
         _ => Code::Failed,
     };
     let todo = match code {

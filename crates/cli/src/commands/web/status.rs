@@ -33,7 +33,7 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
     let status = Status::read(&table).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => Failure::new(
             format!("no keeper has been at {}", table.display()),
-            "start one: `thorp web keeper`; give its --postgres and --table here",
+            "give the same --postgres as the keeper, and run this as the same user; name the --table of a keeper that is a service",
         )
         .with(Code::NotThere),
         _ => Failure::file(&table, &error),
@@ -49,7 +49,11 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
         Some(why) => format!("the keeper is away: {why}"),
         None => String::from("commits have not waited for the keeper"),
     };
-    Err(Failure::new(what, "`thorp web check` says what to change").with(Code::Wrong))
+    Err(Failure::new(
+        what,
+        "`thorp web check --postgres URL --recipe FILE` says what to change",
+    )
+    .with(Code::Wrong))
 }
 
 fn lines(status: &Status) -> Vec<String> {

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 #[derive(Args, Debug)]
 #[command(after_help = HELP)]
 pub(crate) struct Options {
-    /// The database on this machine, as postgresql://postgres@localhost/wiki; its role has to be a superuser
+    /// The database on this machine, as postgresql:///shop; the role that `thorp web setup` made is enough
     #[arg(long, value_name = "URL")]
     postgres: String,
     /// The --name of `thorp web`
