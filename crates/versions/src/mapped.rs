@@ -1,7 +1,7 @@
 //! A table as a mapped file: the keeper writes it, and proxies on the same host read it. The only file here with unsafe code.
 #![allow(unsafe_code)]
 
-use crate::cells::{Cells, Writable};
+use crate::cells::{self, Cells, Writable};
 use crate::limits::{CELLS, FORMAT};
 use crate::sync::{AtomicU64, Ordering};
 use memmap2::{MmapOptions, MmapRaw};
@@ -111,14 +111,18 @@ impl Mapped {
     fn format(&self) -> &AtomicU64 {
         &self.cells()[FORMAT]
     }
-}
 
-impl Cells for Mapped {
     fn cells(&self) -> &[AtomicU64] {
         let first = self.map.as_ptr().cast::<AtomicU64>();
         // SAFETY: the mapping lives as long as `self`, begins at a page, and has `CELLS` words of 64 bits, of which all bits are valid.
         // Whoever changes them does so by atomic stores. `Mapped` is not `Writable`: nothing stores to a read-only mapping.
         unsafe { std::slice::from_raw_parts(first, CELLS) }
+    }
+}
+
+impl Cells for Mapped {
+    fn load(&self, at: usize) -> u64 {
+        cells::load(self.cells(), at)
     }
 }
 
@@ -161,9 +165,13 @@ impl Kept {
 }
 
 impl Cells for Kept {
-    fn cells(&self) -> &[AtomicU64] {
-        self.table.cells()
+    fn load(&self, at: usize) -> u64 {
+        self.table.load(at)
     }
 }
 
-impl Writable for Kept {}
+impl Writable for Kept {
+    fn store(&self, at: usize, bits: u64) {
+        cells::store(self.table.cells(), at, bits);
+    }
+}

@@ -3,7 +3,6 @@
 use crate::cells::Cells;
 use crate::limits::{BEAT, BEAT_MS_MAX, FIRST_WORD, GENERATION, SEQUENCE, STORES};
 use crate::place::Place;
-use crate::sync::Ordering;
 use crate::word::Word;
 
 /// As of when an answer was right.
@@ -122,7 +121,6 @@ impl<C: Cells> Reader<C> {
     }
 
     fn get(&self, at: usize) -> u64 {
-        let cell = self.cells.cells().get(at);
-        cell.map_or(0, |cell| cell.load(Ordering::Acquire))
+        self.cells.load(at)
     }
 }

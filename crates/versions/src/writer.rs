@@ -1,9 +1,8 @@
 //! The keeper's side of a table: in which order it stores (rules W1, W7 and W8).
 
 use crate::cells::Writable;
-use crate::limits::{BEAT, FIRST_WORD, GENERATION, SEQUENCE, STORES};
+use crate::limits::{BEAT, FIRST_WORD, GENERATION, SEQUENCE, STORES, WORDS};
 use crate::place::Place;
-use crate::sync::Ordering;
 use crate::word::Word;
 
 /// What a keeper stores at once.
@@ -44,10 +43,8 @@ impl<C: Writable> Writer<C> {
         self.set(BEAT, 0);
         self.set(GENERATION, generation);
         let sequence = self.get(SEQUENCE).saturating_add(1);
-        let words = Place::all().map(|place| (place, Word::even(sequence)));
-        for (place, word) in words {
-            self.set(FIRST_WORD + place.index(), word.bits());
-        }
+        let words = FIRST_WORD..FIRST_WORD + WORDS;
+        self.cells.reset(words, Word::even(sequence).bits());
         self.set(SEQUENCE, sequence);
         self.count();
         sequence
@@ -64,13 +61,10 @@ impl<C: Writable> Writer<C> {
     }
 
     fn get(&self, at: usize) -> u64 {
-        let cell = self.cells.cells().get(at);
-        cell.map_or(0, |cell| cell.load(Ordering::Relaxed))
+        self.cells.load(at)
     }
 
     fn set(&mut self, at: usize, bits: u64) {
-        let cell = self.cells.cells().get(at);
-        cell.into_iter()
-            .for_each(|cell| cell.store(bits, Ordering::Release));
+        self.cells.store(at, bits);
     }
 }
