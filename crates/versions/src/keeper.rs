@@ -2,6 +2,7 @@
 
 use crate::limits::{KEYS_OF_UPDATE_MAX, OPEN_UPDATES_MAX};
 use crate::place::Place;
+use crate::planted::{Bug, is_planted};
 use crate::word::Word;
 use crate::writer::Store;
 use std::collections::BTreeMap;
@@ -68,6 +69,16 @@ impl Keeper {
         }
     }
 
+    /// The source's sequence.
+    pub fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// The places of all open updates.
+    pub fn open_places(&self) -> Vec<Place> {
+        self.counts.keys().copied().collect()
+    }
+
     /// How many updates are open.
     pub fn open(&self) -> usize {
         self.open.len()
@@ -104,7 +115,7 @@ impl Keeper {
                 *count = count.saturating_sub(1);
                 *count
             });
-            if left == 0 {
+            if left == 0 || is_planted(Bug::FirstEndMakesEven) {
                 self.counts.remove(place);
             }
         }
@@ -115,7 +126,8 @@ impl Keeper {
     fn store(&mut self, places: &[Place]) -> Action {
         self.sequence = self.sequence.saturating_add(1);
         let number = self.sequence;
-        let word = |place: &Place| match self.is_open(*place) {
+        let is_odd = |place| self.is_open(place) && !is_planted(Bug::EvenAtBegin);
+        let word = |place: &Place| match is_odd(*place) {
             true => (*place, Word::odd(number)),
             false => (*place, Word::even(number)),
         };
@@ -129,8 +141,14 @@ impl Keeper {
 /// What an update changes: its keys, and *everything*. With too many keys, or with none that is known, *unknown* and *everything*.
 fn places(keys: Option<Vec<Place>>) -> Vec<Place> {
     let named = keys.filter(|keys| keys.len() <= KEYS_OF_UPDATE_MAX);
-    let mut places = named.unwrap_or_else(|| Vec::from([Place::UNKNOWN]));
-    places.push(Place::EVERYTHING);
+    let is_named = named.is_some() || is_planted(Bug::UnknownForgotten);
+    let mut places = named.unwrap_or_default();
+    if !is_named || is_planted(Bug::EachChangeUnknown) {
+        places.push(Place::UNKNOWN);
+    }
+    if !is_named || !is_planted(Bug::EverythingOnlyUnnamed) {
+        places.push(Place::EVERYTHING);
+    }
     places.sort_unstable();
     places.dedup();
     places

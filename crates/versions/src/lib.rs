@@ -5,30 +5,25 @@
 //! | [`Place`], [`Word`] | where the number of a key lies, and what it says |
 //! | [`Keeper`] | which updates are open: a machine without I/O (rule W2) |
 //! | [`Writer`] | the order in which a keeper stores (rules W1, W7, W8) |
+//! | [`Ledger`] | a keeper with the table that it writes |
 //! | [`Reader`] | evidence, admission, hits (rules W3 to W5) |
 //! | [`Memory`], [`Kept`], [`Mapped`] | a table in memory; in a file that this process writes; in one that others write |
 //!
 //! ```
 //! use std::sync::Arc;
-//! use thorp_versions::{Action, Event, Keeper, Memory, Place, Reader, UpdateId, Writer};
+//! use thorp_versions::{Event, Ledger, Memory, Place, Reader, UpdateId};
 //!
 //! let table = Arc::new(Memory::new());
-//! let mut writer = Writer::new(Arc::clone(&table));
-//! let mut keeper = Keeper::new();
-//! keeper.handle(Event::Restarted(writer.restart(0x5eed)));
-//! writer.beat(1_000);
+//! let mut ledger = Ledger::new(Arc::clone(&table));
+//! ledger.restart(0x5eed);
+//! ledger.handle(Event::Waits(1_000));
 //!
 //! let reader = Reader::new(table);
 //! let evidence = reader.evidence();
 //! let page = [Place::of("page:0:Main_Page")];
 //! assert!(reader.check(evidence, &page, 1_500).is_ok());
 //!
-//! let begin = Event::Begin(UpdateId(1), Some(page.to_vec()));
-//! for action in keeper.handle(begin) {
-//!     if let Action::Store(store) = action {
-//!         writer.store(&store);
-//!     }
-//! }
+//! ledger.handle(Event::Begin(UpdateId(1), Some(page.to_vec())));
 //! assert!(reader.check(evidence, &page, 1_500).is_err());
 //! ```
 //!
@@ -36,12 +31,14 @@
 
 mod cells;
 mod keeper;
+mod ledger;
 mod limits;
 #[cfg(all(test, feature = "loom"))]
 mod loom_tests;
 #[cfg(not(feature = "loom"))]
 mod mapped;
 mod place;
+mod planted;
 mod reader;
 mod sync;
 mod word;
@@ -49,10 +46,14 @@ mod writer;
 
 pub use cells::{Cells, Memory, Writable};
 pub use keeper::{Action, Event, Keeper, UpdateId};
+pub use ledger::Ledger;
 pub use limits::{BEAT_MS_MAX, KEYS_OF_UPDATE_MAX, OPEN_UPDATES_MAX, WORDS};
 #[cfg(not(feature = "loom"))]
 pub use mapped::{Kept, Mapped, TableError};
 pub use place::Place;
+#[cfg(feature = "planted-bugs")]
+pub use planted::plant;
+pub use planted::{Bug, is_planted};
 pub use reader::{Denied, Evidence, Passed, Reader};
 pub use word::Word;
 pub use writer::{Store, Writer};

@@ -3,6 +3,7 @@
 use crate::cells::Writable;
 use crate::limits::{BEAT, FIRST_WORD, GENERATION, SEQUENCE, STORES, WORDS};
 use crate::place::Place;
+use crate::planted::{Bug, is_planted};
 use crate::word::Word;
 
 /// What a keeper stores at once.
@@ -30,9 +31,12 @@ impl<C: Writable> Writer<C> {
 
     /// Stores words, then the sequence, then *stores* (rule W1). Only then may the keeper acknowledge.
     pub fn store(&mut self, store: &Store) {
-        for (place, word) in &store.words {
-            self.set(FIRST_WORD + place.index(), word.bits());
+        if is_planted(Bug::SequenceBeforeWords) {
+            self.set(SEQUENCE, store.sequence);
+            self.count();
+            return self.set_words(&store.words);
         }
+        self.set_words(&store.words);
         self.set(SEQUENCE, store.sequence);
         self.count();
     }
@@ -40,19 +44,49 @@ impl<C: Writable> Writer<C> {
     /// The table may have missed an update: no older entry is valid any more (rule W8). There is no beat until the source says that it
     /// waits. Returns the sequence with which the new generation begins, above all of before.
     pub fn restart(&mut self, generation: u64) -> u64 {
+        if is_planted(Bug::GenerationKept) && self.get(GENERATION) != 0 {
+            return self.forget_beat();
+        }
+        if is_planted(Bug::TableRepeats) {
+            return self.repeat();
+        }
+        let sequence = self.get(SEQUENCE).saturating_add(1);
+        self.restart_at(generation, sequence);
+        sequence
+    }
+
+    /// As [`restart`](Writer::restart), with a sequence of the caller's: a follower has that of its keeper.
+    pub fn restart_at(&mut self, generation: u64, sequence: u64) {
         self.set(BEAT, 0);
         self.set(GENERATION, generation);
-        let sequence = self.get(SEQUENCE).saturating_add(1);
         let words = FIRST_WORD..FIRST_WORD + WORDS;
         self.cells.reset(words, Word::even(sequence).bits());
         self.set(SEQUENCE, sequence);
         self.count();
-        sequence
     }
 
     /// The source has said that it waits for this keeper. It was asked then, in milliseconds of a clock that counts suspended time.
     pub fn beat(&mut self, asked_ms: u64) {
         self.set(BEAT, asked_ms);
+    }
+
+    /// A planted bug: the generation goes on.
+    fn forget_beat(&mut self) -> u64 {
+        self.set(BEAT, 0);
+        self.get(SEQUENCE)
+    }
+
+    /// A planted bug: the generation and its numbers begin anew.
+    fn repeat(&mut self) -> u64 {
+        let generation = self.get(GENERATION).max(1);
+        self.restart_at(generation, 1);
+        1
+    }
+
+    fn set_words(&mut self, words: &[(Place, Word)]) {
+        for (place, word) in words {
+            self.set(FIRST_WORD + place.index(), word.bits());
+        }
     }
 
     fn count(&mut self) {
