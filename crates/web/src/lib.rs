@@ -11,7 +11,9 @@ mod route;
 mod template;
 
 pub use postgres::{Health, Postgres, PostgresError, Watched, keep, watch_over};
-pub use proxy::{Proxy, ProxyError, serve};
+pub use proxy::{
+    Asked, Cache, Dependencies, Filling, Moment, Proxy, ProxyError, Step, Waiting, Weight, serve,
+};
 pub use recipe::{Recipe, RecipeError, Rests, Route, Table};
 pub use route::{Pattern, PatternError};
 pub use template::{Template, TemplateError};

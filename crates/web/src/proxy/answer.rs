@@ -1,5 +1,6 @@
 //! An answer that may be given to several clients, and what has to be so for that.
 
+use super::entries::Weight;
 use bytes::Bytes;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
@@ -59,15 +60,6 @@ impl Answer {
         }
     }
 
-    /// About how many bytes of memory it takes.
-    pub(crate) fn bytes(&self) -> u64 {
-        let fields = self.headers.iter();
-        let fields: usize = fields
-            .map(|(name, value)| name.as_str().len() + value.len() + 64)
-            .sum();
-        (fields + self.body.len() + 256) as u64
-    }
-
     /// Whether a client has this very answer.
     pub(crate) fn is_known(&self, if_none_match: Option<&HeaderValue>) -> bool {
         let known = if_none_match.and_then(|value| value.to_str().ok());
@@ -80,6 +72,16 @@ impl Answer {
         };
         let mut known = known.split(',').map(str::trim);
         known.any(|tag| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == own)
+    }
+}
+
+impl Weight for Answer {
+    fn bytes(&self) -> u64 {
+        let fields = self.headers.iter();
+        let fields: usize = fields
+            .map(|(name, value)| name.as_str().len() + value.len() + 64)
+            .sum();
+        (fields + self.body.len() + 256) as u64
     }
 }
 

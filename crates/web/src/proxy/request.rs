@@ -1,5 +1,6 @@
 //! What a request asks for, and whether the cache may answer it.
 
+use super::entries::Weight;
 use crate::recipe::{Recipe, Rests};
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request};
@@ -22,9 +23,8 @@ pub(crate) struct Name {
     path_and_query: String,
 }
 
-impl Name {
-    /// Its length in bytes.
-    pub(crate) fn bytes(&self) -> u64 {
+impl Weight for Name {
+    fn bytes(&self) -> u64 {
         (self.host.len() + self.path_and_query.len()) as u64
     }
 }

@@ -1,8 +1,7 @@
 //! Each request: a hit, a fill, or passed on.
 
 use super::answer::{self, Answer};
-use super::entries::{Entries, Stored};
-use super::flights::{Flights, Landed, Moment, Ticket, Turn};
+use super::cache::{Asked, Cache, Dependencies, Filling, Step};
 use super::origin::{self, Origin, OriginError, Outgoing, Received};
 use super::request::{Coherent, Name, shared_fields};
 use crate::clock;
@@ -32,9 +31,6 @@ const CONNECTIONS_MAX: usize = 4_096;
 /// How long a client may take to send the head of a request.
 const HEAD_WITHIN: Duration = Duration::from_secs(30);
 
-/// How often a request waits for fills of others before it asks for itself.
-const WAITS_MAX: usize = 3;
-
 /// What was done, for `Cache-Status` (RFC 9211).
 const HIT: &str = "thorp; hit";
 const FILLED: &str = "thorp; fwd=miss; stored";
@@ -47,9 +43,7 @@ const BYPASSED: &str = "thorp; fwd=bypass";
 pub struct Proxy<C> {
     origin: Origin,
     recipe: Arc<Recipe>,
-    reader: Reader<C>,
-    entries: Entries,
-    flights: Arc<Flights<Name>>,
+    cache: Cache<Name, Answer, C>,
     /// The first part of all its ETags: random, so that no other start makes the same.
     life: u64,
     fills: AtomicU64,
@@ -96,9 +90,7 @@ impl<C: Cells + Send + Sync + 'static> Proxy<C> {
         Ok(Proxy {
             origin,
             recipe,
-            reader,
-            entries: Entries::holding(bytes),
-            flights: Flights::new(),
+            cache: Cache::new(reader, bytes),
             life: crate::random::number(),
             fills: AtomicU64::new(0),
         })
@@ -112,16 +104,15 @@ impl<C: Cells + Send + Sync + 'static> Proxy<C> {
         let Some(coherent) = Coherent::of(&request, &self.recipe) else {
             return self.pass(request).await;
         };
-        let arrived = self.flights.arrive();
+        let asked = self.cache.arrive(coherent.name);
         let is_head = request.method() == Method::HEAD;
         let known = request.headers().get(header::IF_NONE_MATCH).cloned();
-        let asked = Asked {
+        let wanted = Wanted {
             path: request.uri().path_and_query().cloned(),
             fields: shared_fields(request.headers()),
-            coherent,
-            arrived,
+            dependencies: coherent.dependencies,
         };
-        let (answered, status) = self.coherent(asked).await;
+        let (answered, status) = self.coherent(asked, wanted).await;
         let mut answer = match answered {
             Ok(Given::Shared(answer)) if answer.is_known(known.as_ref()) => {
                 let mut unchanged = Response::from(answer.as_ref().clone());
@@ -150,46 +141,18 @@ impl<C: Cells + Send + Sync + 'static> Proxy<C> {
     /// A hit, or a fill, or the fill of another.
     async fn coherent(
         self: &Arc<Self>,
-        asked: Asked,
+        mut asked: Asked<Name>,
+        wanted: Wanted,
     ) -> (Result<Given, OriginError>, &'static str) {
-        for _ in 0..WAITS_MAX {
-            if let Some(answer) = self.hit(&asked.coherent.name) {
-                return (Ok(Given::Shared(answer)), HIT);
-            }
-            let waiting = match self.flights.join(&asked.coherent.name) {
-                Turn::Fill(ticket) => return self.fill_beside(asked, Some(ticket)).await,
-                Turn::Wait(waiting) => waiting,
+        loop {
+            let mut waiting = match self.cache.step(&asked, clock::now_ms) {
+                Step::Hit(answer) => return (Ok(Given::Shared(answer)), HIT),
+                Step::Fill(filling) => return self.fill_beside(filling, wanted).await,
+                Step::Wait(waiting) => waiting,
             };
-            match waiting.answer(asked.arrived).await {
-                Landed::Shared(answer, true) => return (Ok(Given::Shared(answer)), JOINED),
-                Landed::Shared(_, false) => {}
-                Landed::Alone => break,
-            }
-        }
-        self.fill_beside(asked, None).await
-    }
-
-    /// An entry whose check passes now, after the request has arrived (rule W5).
-    fn hit(&self, name: &Name) -> Option<Arc<Answer>> {
-        let stored = self.entries.get(name)?;
-        let now_ms = clock::now_ms();
-        let passed = stored.passed();
-        if self.reader.still(passed, stored.evidence, now_ms) {
-            return Some(Arc::clone(&stored.answer));
-        }
-        let checked = self
-            .reader
-            .check(stored.evidence, &stored.dependencies, now_ms);
-        match checked {
-            Ok(passed) => {
-                stored.passes(passed);
-                Some(Arc::clone(&stored.answer))
-            }
-            Err(denied) => {
-                if denied.is_for_good() {
-                    self.entries.drop_this(name, &stored);
-                }
-                None
+            waiting.over().await;
+            if let Some(answer) = self.cache.waited(&mut asked, &waiting) {
+                return (Ok(Given::Shared(answer)), JOINED);
             }
         }
     }
@@ -197,11 +160,11 @@ impl<C: Cells + Send + Sync + 'static> Proxy<C> {
     /// Fills in a task of its own: others wait for it, whatever becomes of this client.
     async fn fill_beside(
         self: &Arc<Self>,
-        asked: Asked,
-        ticket: Option<Ticket<Name>>,
+        filling: Filling<Name, Answer>,
+        wanted: Wanted,
     ) -> (Result<Given, OriginError>, &'static str) {
         let proxy = Arc::clone(self);
-        let filled = tokio::spawn(async move { proxy.fill(asked, ticket).await }).await;
+        let filled = tokio::spawn(async move { proxy.fill(filling, wanted).await }).await;
         match filled {
             Ok(Ok((given, status))) => (Ok(given), status),
             Ok(Err(error)) => (Err(error), NOT_KEPT),
@@ -211,17 +174,13 @@ impl<C: Cells + Send + Sync + 'static> Proxy<C> {
 
     async fn fill(
         &self,
-        asked: Asked,
-        ticket: Option<Ticket<Name>>,
+        filling: Filling<Name, Answer>,
+        wanted: Wanted,
     ) -> Result<(Given, &'static str), OriginError> {
-        // Before the first byte leaves (rule W3).
-        let evidence = self.reader.evidence();
         let tag = self.next_tag();
-        let answer = self.origin.get(asked.path.as_ref(), asked.fields).await?;
+        let answer = self.origin.get(wanted.path.as_ref(), wanted.fields).await?;
         if !answer::may_be_shared(&answer) {
-            if let Some(ticket) = ticket {
-                ticket.land(Landed::Alone);
-            }
+            self.cache.land_alone(filling);
             let mut own = answer.map(BodyExt::boxed);
             answer::make_coherent(own.headers_mut(), &tag);
             return Ok((Given::Own(own), NOT_KEPT));
@@ -230,36 +189,22 @@ impl<C: Cells + Send + Sync + 'static> Proxy<C> {
         let body = match origin::read(body).await? {
             Received::Whole(body) => body,
             Received::Long(body) => {
-                if let Some(ticket) = ticket {
-                    ticket.land(Landed::Alone);
-                }
+                self.cache.land_alone(filling);
                 answer::make_coherent(&mut head.headers, &tag);
                 return Ok((Given::Own(Response::from_parts(head, body)), NOT_KEPT));
             }
         };
         let answer = Arc::new(Answer::coherent(head.status, head.headers, body, &tag));
-        let mut ticket = ticket;
-        if let Some(ticket) = &mut ticket {
-            ticket.close();
-        }
-        let Coherent {
-            name,
-            mut dependencies,
-        } = asked.coherent;
         // What the answer shows is learned last (rule W4).
-        let path = asked.path.as_ref().map_or("/", PathAndQuery::path);
+        let path = wanted.path.as_ref().map_or("/", PathAndQuery::path);
         let also = self.recipe.also(path, &answer.body);
-        dependencies.extend(also.iter().map(|key| Place::of(key)));
-        let checked = self.reader.check(evidence, &dependencies, clock::now_ms());
-        let is_kept = checked.is_ok();
-        if let Ok(passed) = checked {
-            let rests = (evidence, dependencies);
-            self.entries
-                .insert(name, Stored::new(Arc::clone(&answer), rests, passed));
-        }
-        if let Some(ticket) = ticket {
-            ticket.land(Landed::Shared(Arc::clone(&answer), is_kept));
-        }
+        let dependencies = Dependencies {
+            known: wanted.dependencies,
+            learned: also.iter().map(|key| Place::of(key)).collect(),
+        };
+        let is_kept = self
+            .cache
+            .land(filling, &answer, dependencies, clock::now_ms);
         let status = if is_kept { FILLED } else { NOT_KEPT };
         Ok((Given::Shared(answer), status))
     }
@@ -291,12 +236,11 @@ impl<C: Cells + Send + Sync + 'static> Proxy<C> {
     }
 }
 
-/// A coherent request, and when it arrived.
-struct Asked {
+/// What the origin is asked for, and on what its answer rests.
+struct Wanted {
     path: Option<PathAndQuery>,
     fields: HeaderMap,
-    coherent: Coherent,
-    arrived: Moment,
+    dependencies: Vec<Place>,
 }
 
 /// What a client is given.
