@@ -12,11 +12,11 @@ pub struct Ledger<C> {
 }
 
 impl<C: Writable> Ledger<C> {
-    /// The ledger of these cells. It says nothing until it begins a generation.
-    pub fn new(cells: C) -> Self {
+    /// The ledger of this table. No update is open.
+    pub fn new(writer: Writer<C>) -> Self {
         Ledger {
             keeper: Keeper::new(),
-            writer: Writer::new(cells),
+            writer,
         }
     }
 

@@ -11,10 +11,10 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use thorp_versions::{Event, Ledger, Memory, Place, Reader, UpdateId};
+//! use thorp_versions::{Event, Ledger, Memory, Place, Reader, UpdateId, Writer};
 //!
 //! let table = Arc::new(Memory::new());
-//! let mut ledger = Ledger::new(Arc::clone(&table));
+//! let mut ledger = Ledger::new(Writer::new(Arc::clone(&table)));
 //! ledger.restart(0x5eed);
 //! ledger.handle(Event::Waits(1_000));
 //!

@@ -10,7 +10,10 @@ mod recipe;
 mod route;
 mod template;
 
-pub use postgres::{Health, Postgres, PostgresError, Watched, keep, watch_over};
+pub use postgres::{
+    Deed, Found, GoingLive, Health, Look, Names, Numbers, Patience, Postgres, PostgresError,
+    Question, Task, Watched, keep, leaves_after_ms, watch_over,
+};
 pub use proxy::{
     Asked, Cache, Dependencies, Filling, Moment, Proxy, ProxyError, Step, Waiting, Weight, serve,
 };

@@ -4,14 +4,17 @@ use super::asking::{self, Answer};
 use super::config::Postgres;
 use super::decode;
 use super::error::PostgresError;
+use super::going_live::{Found, GoingLive, Task, leaves_after_ms};
 use super::keys::{Changed, Relations};
-use super::{standby, xid};
-use crate::random;
+use super::question::Question;
+use super::standby;
+use super::xid::Numbers;
 use crate::recipe::Recipe;
+use crate::{clock, random};
 use pgwire_replication::{Lsn, ReplicationClient, ReplicationEvent};
 use std::sync::Arc;
 use std::time::Duration;
-use thorp_versions::{Action, BEAT_MS_MAX, Event, Keeper, UpdateId, Writable, Writer};
+use thorp_versions::{Action, Event, Ledger, UpdateId, Writable, Writer};
 use tokio::sync::{mpsc, watch};
 use tokio_postgres::Client;
 
@@ -43,12 +46,13 @@ pub enum Health {
 pub async fn keep<C: Writable + Send>(
     source: Postgres,
     recipe: Arc<Recipe>,
-    mut writer: Writer<C>,
+    writer: Writer<C>,
     health: watch::Sender<Health>,
     mut stop: watch::Receiver<bool>,
 ) {
+    let mut ledger = Ledger::new(writer);
     while !*stop.borrow() {
-        let mut life = Life::new(&source, &recipe, &mut writer, &health);
+        let mut life = Life::new(&source, &recipe, &mut ledger, &health);
         let ended = tokio::select! {
             ended = life.live() => ended,
             _ = stop.wait_for(|stop| *stop) => Ok(()),
@@ -58,7 +62,7 @@ pub async fn keep<C: Writable + Send>(
             break;
         };
         // What was not decoded may be seen from now on.
-        writer.restart(random::number());
+        ledger.restart(random::number());
         tracing::warn!("the keeper of {} is away: {error}", source.name());
         health.send_replace(Health::Away(error.to_string()));
         tokio::select! {
@@ -66,13 +70,13 @@ pub async fn keep<C: Writable + Send>(
             _ = stop.wait_for(|stop| *stop) => {}
         }
     }
-    leave(&source, &mut writer).await;
+    leave(&source, &mut ledger).await;
 }
 
 /// Stops in order: no beat, then nobody serves hits, then no commit waits.
-async fn leave<C: Writable>(source: &Postgres, writer: &mut Writer<C>) {
-    writer.restart(random::number());
-    tokio::time::sleep(Duration::from_millis(BEAT_MS_MAX)).await;
+async fn leave<C: Writable>(source: &Postgres, ledger: &mut Ledger<C>) {
+    ledger.restart(random::number());
+    tokio::time::sleep(Duration::from_millis(leaves_after_ms())).await;
     let left = async {
         let client = source.connect().await?;
         standby::remove(&client, source.name()).await
@@ -86,14 +90,12 @@ async fn leave<C: Writable>(source: &Postgres, writer: &mut Writer<C>) {
 struct Life<'a, C> {
     source: &'a Postgres,
     recipe: &'a Recipe,
-    writer: &'a mut Writer<C>,
+    ledger: &'a mut Ledger<C>,
     health: &'a watch::Sender<Health>,
-    keeper: Keeper,
     relations: Relations,
     /// The transaction that is being decoded.
     decoding: Option<(u32, Changed)>,
-    /// About the number that the database gives next.
-    next_xid: u64,
+    numbers: Numbers,
     /// The message of the keeper's own commit that it waits for. Nobody else knows it.
     awaited: Option<String>,
     /// The transaction that is being decoded has it.
@@ -105,21 +107,18 @@ impl<'a, C: Writable> Life<'a, C> {
     fn new(
         source: &'a Postgres,
         recipe: &'a Recipe,
-        writer: &'a mut Writer<C>,
+        ledger: &'a mut Ledger<C>,
         health: &'a watch::Sender<Health>,
     ) -> Self {
-        let mut keeper = Keeper::new();
-        let sequence = writer.restart(random::number());
-        keeper.handle(Event::Restarted(sequence));
+        ledger.restart(random::number());
         Life {
             source,
             recipe,
-            writer,
+            ledger,
             health,
-            keeper,
             relations: Relations::default(),
             decoding: None,
-            next_xid: 0,
+            numbers: Numbers::default(),
             awaited: None,
             is_heard: false,
             begun: None,
@@ -138,14 +137,8 @@ impl<'a, C: Writable> Life<'a, C> {
         self.begun = Some(begins);
         let looks = asking::visible(self.source.clone(), begun, answers.clone());
         let _looks = Aborted(tokio::spawn(looks));
-        standby::add(&client, self.source.name()).await?;
-        let going_live = tokio::time::timeout(GOING_LIVE_MAX, async {
-            self.until_waited_for(&client, &mut stream, &mut answered)
-                .await?;
-            self.probe(&client, &mut stream, &mut answered).await?;
-            self.until_old_ones_ended(&client, &mut stream, &mut answered)
-                .await
-        });
+        let going_live = self.go_live(&client, &mut stream, &mut answered);
+        let going_live = tokio::time::timeout(GOING_LIVE_MAX, going_live);
         going_live
             .await
             .map_err(|_| PostgresError::NotWaitedFor)??;
@@ -175,7 +168,7 @@ impl<'a, C: Writable> Life<'a, C> {
         let make = "SELECT pg_create_logical_replication_slot($1, 'pgoutput')
             WHERE NOT EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = $1)";
         client.query(make, &[&name]).await?;
-        self.next_xid = next_xid(client).await?;
+        self.numbers = Numbers::new(next_xid(client).await?);
         let question = "SELECT (confirmed_flush_lsn - '0/0')::int8 FROM pg_replication_slots WHERE slot_name = $1";
         let row = client.query_one(question, &[&name]).await?;
         Ok(Lsn::from_u64(row.get::<_, i64>(0).unsigned_abs()))
@@ -183,89 +176,85 @@ impl<'a, C: Writable> Life<'a, C> {
 
     // --- Going live ---
 
-    async fn until_waited_for(
+    /// Does what [`GoingLive`] wants, until the keeper may beat.
+    async fn go_live(
         &mut self,
         client: &Client,
         stream: &mut ReplicationClient,
         answered: &mut mpsc::Receiver<Answer>,
     ) -> Result<(), PostgresError> {
-        while !asking::is_waited_for(client, self.source.name()).await? {
-            self.steps(stream, answered, LOOK_AFTER).await?;
-        }
-        Ok(())
-    }
-
-    /// A commit of the keeper's own is seen waiting for it (trap W26).
-    async fn probe(
-        &mut self,
-        client: &Client,
-        stream: &mut ReplicationClient,
-        answered: &mut mpsc::Receiver<Answer>,
-    ) -> Result<(), PostgresError> {
+        let mut going = GoingLive::new();
+        let mut emitted = None;
+        let mut position = None;
         loop {
-            let (waits, position) = self.emit(client, stream, answered, true).await?;
-            stream.update_applied_lsn(position);
-            if waits {
-                return Ok(());
+            let task = going.task();
+            let found = match task {
+                Task::Name => {
+                    standby::add(client, self.source.name()).await?;
+                    Found::Done
+                }
+                Task::AskWhetherWaitedFor => {
+                    Found::Waits(asking::is_waited_for(client, self.source.name()).await?)
+                }
+                Task::Emit => {
+                    emitted = Some(self.emit().await?);
+                    Found::Done
+                }
+                Task::TakeUp => {
+                    position = Some(self.take_up(stream, answered).await?);
+                    Found::Done
+                }
+                Task::AskWhetherItWaits => match emitted.as_mut() {
+                    Some(emitted) => Found::Waits(emitted.is_seen_waiting(client).await?),
+                    None => Found::Waits(false),
+                },
+                Task::Acknowledge => {
+                    position
+                        .into_iter()
+                        .for_each(|position| stream.update_applied_lsn(position));
+                    Found::Done
+                }
+                Task::AskNextNumber => Found::Number(next_xid(client).await?),
+                Task::AskOldest => Found::Number(oldest_xid(client).await?),
+                Task::Beat => return Ok(()),
+            };
+            going.found(found);
+            if matches!(found, Found::Waits(false)) || going.task() == task {
+                if let Some(position) = position {
+                    stream.update_applied_lsn(position);
+                }
+                self.steps(stream, answered, LOOK_AFTER).await?;
             }
-            self.steps(stream, answered, LOOK_AFTER).await?;
         }
     }
 
-    /// What was open when commits began to wait has ended, and is decoded (trap W29).
-    async fn until_old_ones_ended(
-        &mut self,
-        client: &Client,
-        stream: &mut ReplicationClient,
-        answered: &mut mpsc::Receiver<Answer>,
-    ) -> Result<(), PostgresError> {
-        let first_new = next_xid(client).await?;
-        let question = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text";
-        loop {
-            let row = client.query_one(question, &[]).await?;
-            let oldest: u64 = row.get::<_, &str>(0).parse().unwrap_or_default();
-            if oldest >= first_new {
-                break;
-            }
-            self.steps(stream, answered, LOOK_AFTER).await?;
-        }
-        let (_, position) = self.emit(client, stream, answered, false).await?;
-        stream.update_applied_lsn(position);
-        Ok(())
-    }
-
-    /// Commits a message of the keeper's own, and takes the stream up to it. Whether the commit was seen waiting, and its position.
-    async fn emit(
-        &mut self,
-        client: &Client,
-        stream: &mut ReplicationClient,
-        answered: &mut mpsc::Receiver<Answer>,
-        looks: bool,
-    ) -> Result<(bool, Lsn), PostgresError> {
+    /// Commits a message of the keeper's own, which waits for the keeper.
+    async fn emit(&mut self) -> Result<Emitted, PostgresError> {
         let nonce = random::number().to_string();
         let other = self.source.connect().await?;
         other.batch_execute("SET synchronous_commit = on").await?;
         let row = other.query_one("SELECT pg_backend_pid()", &[]).await?;
-        let backend: i32 = row.get(0);
+        let backend = row.get(0);
         self.awaited = Some(nonce.clone());
         let commit = tokio::spawn(async move {
             let emit = "SELECT pg_logical_emit_message(true, $1, $2)::text";
-            other.query_one(emit, &[&PREFIX, &nonce]).await
+            // Whether it has failed, its waiting says.
+            let _ = other.query_one(emit, &[&PREFIX, &nonce]).await;
         });
-        let position = loop {
+        Ok(Emitted { backend, commit })
+    }
+
+    /// Takes the stream up to the keeper's own message. Returns its position.
+    async fn take_up(
+        &mut self,
+        stream: &mut ReplicationClient,
+        answered: &mut mpsc::Receiver<Answer>,
+    ) -> Result<Lsn, PostgresError> {
+        loop {
             if let Some(position) = self.step(stream, answered).await? {
-                break position;
+                return Ok(position);
             }
-        };
-        let question =
-            "SELECT count(*) FROM pg_stat_activity WHERE pid = $1 AND wait_event = 'SyncRep'";
-        let mut waits = false;
-        while looks && !waits && !commit.is_finished() {
-            let row = client.query_one(question, &[&backend]).await?;
-            waits = row.get::<_, i64>(0) == 1;
-            tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        Ok((waits, position))
     }
 
     // --- Each event ---
@@ -305,7 +294,7 @@ impl<'a, C: Writable> Life<'a, C> {
 
     fn answered(&mut self, answer: Answer) -> Result<(), PostgresError> {
         match answer {
-            Answer::Waits(asked_ms) => self.act(Event::Waits(asked_ms)),
+            Answer::Waits(beat) => self.act(beat),
             Answer::Visible(xids) => {
                 let mut ends = xids.into_iter().map(|xid| Event::End(UpdateId(xid)));
                 ends.try_for_each(|end| self.act(end))
@@ -319,6 +308,9 @@ impl<'a, C: Writable> Life<'a, C> {
         event: ReplicationEvent,
         stream: &ReplicationClient,
     ) -> Result<Option<Lsn>, PostgresError> {
+        if let Some(beat) = Question::heard(clock::now_ms) {
+            self.act(beat)?;
+        }
         match event {
             ReplicationEvent::Begin { xid, .. } => {
                 self.decoding = Some((xid, Changed::nothing()));
@@ -354,8 +346,7 @@ impl<'a, C: Writable> Life<'a, C> {
         if changed.is_nothing() {
             return Ok(());
         }
-        let xid = xid::whole(low, self.next_xid);
-        self.next_xid = self.next_xid.max(xid);
+        let xid = self.numbers.whole(low);
         self.act(Event::Begin(UpdateId(xid), changed.places()))?;
         if let Some(begun) = &self.begun {
             // If nobody looks any more, the answer says so.
@@ -365,22 +356,48 @@ impl<'a, C: Writable> Life<'a, C> {
     }
 
     fn act(&mut self, event: Event) -> Result<(), PostgresError> {
-        for action in self.keeper.handle(event) {
-            match action {
-                Action::Store(store) => self.writer.store(&store),
-                Action::Beat(asked_ms) => self.writer.beat(asked_ms),
-                // The caller does, by the position of the commit.
-                Action::Acknowledge(_) => {}
-                Action::Refuse(_) => return Err(PostgresError::TooManyOpen),
-            }
+        let actions = self.ledger.handle(event);
+        // The caller acknowledges, by the position of the commit.
+        let is_refused = |action: &Action| matches!(action, Action::Refuse(_));
+        match actions.iter().any(is_refused) {
+            true => Err(PostgresError::TooManyOpen),
+            false => Ok(()),
         }
-        Ok(())
+    }
+}
+
+/// A commit of the keeper's own that is under way.
+struct Emitted {
+    backend: i32,
+    commit: tokio::task::JoinHandle<()>,
+}
+
+impl Emitted {
+    /// Whether it is seen waiting before it is over.
+    async fn is_seen_waiting(&mut self, client: &Client) -> Result<bool, PostgresError> {
+        let question =
+            "SELECT count(*) FROM pg_stat_activity WHERE pid = $1 AND wait_event = 'SyncRep'";
+        while !self.commit.is_finished() {
+            let row = client.query_one(question, &[&self.backend]).await?;
+            if row.get::<_, i64>(0) == 1 {
+                return Ok(true);
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        Ok(false)
     }
 }
 
 /// About the number of the next transaction.
 async fn next_xid(client: &Client) -> Result<u64, PostgresError> {
     let question = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text";
+    let row = client.query_one(question, &[]).await?;
+    Ok(row.get::<_, &str>(0).parse().unwrap_or_default())
+}
+
+/// The number of the oldest transaction that is open.
+async fn oldest_xid(client: &Client) -> Result<u64, PostgresError> {
+    let question = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text";
     let row = client.query_one(question, &[]).await?;
     Ok(row.get::<_, &str>(0).parse().unwrap_or_default())
 }
