@@ -14,8 +14,10 @@ pub struct UpdateId(pub u64);
 /// What happens to a keeper.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// The table begins a generation, with this sequence.
+    /// The table begins a generation, with this sequence. No update is open.
     Restarted(u64),
+    /// The table begins a generation, with this sequence. What is open stays open.
+    Renewed(u64),
     /// An update is about to become visible. It changes the keys at these places; none: nobody can say which (rule W9).
     Begin(UpdateId, Option<Vec<Place>>),
     /// The update is visible, or it never will be. The source knows.
@@ -61,6 +63,10 @@ impl Keeper {
                     sequence,
                     ..Keeper::default()
                 };
+                Vec::new()
+            }
+            Event::Renewed(sequence) => {
+                self.sequence = sequence;
                 Vec::new()
             }
             Event::Begin(id, keys) => self.begin(id, keys),
@@ -235,6 +241,16 @@ mod tests {
         );
         keeper.handle(Event::End(UpdateId(0)));
         assert_eq!(begin(&mut keeper, one_more.0, &[]).len(), 2);
+    }
+
+    #[test]
+    fn what_is_open_stays_open_when_a_generation_is_renewed() {
+        let mut keeper = Keeper::new();
+        begin(&mut keeper, 1, &["a"]);
+        keeper.handle(Event::Renewed(9));
+        assert!(keeper.is_open(Place::of("a")));
+        let actions = keeper.handle(Event::End(UpdateId(1)));
+        assert!(words(&actions).contains(&(Place::of("a"), Word::even(10))));
     }
 
     #[test]

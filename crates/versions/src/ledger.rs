@@ -22,8 +22,15 @@ impl<C: Writable> Ledger<C> {
 
     /// The table may have missed an update (rule W8). No update is open in the new generation, and there is no beat.
     pub fn restart(&mut self, generation: u64) {
-        let sequence = self.writer.restart(generation);
+        let sequence = self.writer.restart(generation, &[]);
         self.keeper.handle(Event::Restarted(sequence));
+    }
+
+    /// The table may have missed an update, and all that is open is known.
+    pub fn renew(&mut self, generation: u64) {
+        let open = self.keeper.open_places();
+        let sequence = self.writer.restart(generation, &open);
+        self.keeper.handle(Event::Renewed(sequence));
     }
 
     /// Handles one event, and does to the table what is wanted: [`Action::Store`] and [`Action::Beat`] are done when they are returned.

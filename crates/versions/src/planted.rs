@@ -81,6 +81,8 @@ bugs! {
     OldOnesNotAwaited,
     /// Trap W30: a transaction's number is used without its upper half.
     BareNumber,
+    /// Trap W36: fills of before the first beat are of its generation.
+    NotRenewed,
     /// Rule W7: a keeper that stops takes its name out at once.
     LeftAtOnce,
 }

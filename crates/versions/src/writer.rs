@@ -42,8 +42,8 @@ impl<C: Writable> Writer<C> {
     }
 
     /// The table may have missed an update: no older entry is valid any more (rule W8). There is no beat until the source says that it
-    /// waits. Returns the sequence with which the new generation begins, above all of before.
-    pub fn restart(&mut self, generation: u64) -> u64 {
+    /// waits. Returns the sequence with which the new generation begins, above all of before. Updates of these places are open.
+    pub fn restart(&mut self, generation: u64, open: &[Place]) -> u64 {
         if is_planted(Bug::GenerationKept) && self.get(GENERATION) != 0 {
             return self.forget_beat();
         }
@@ -51,16 +51,18 @@ impl<C: Writable> Writer<C> {
             return self.repeat();
         }
         let sequence = self.get(SEQUENCE).saturating_add(1);
-        self.restart_at(generation, sequence);
+        self.restart_at(generation, sequence, open);
         sequence
     }
 
     /// As [`restart`](Writer::restart), with a sequence of the caller's: a follower has that of its keeper.
-    pub fn restart_at(&mut self, generation: u64, sequence: u64) {
+    pub fn restart_at(&mut self, generation: u64, sequence: u64, open: &[Place]) {
         self.set(BEAT, 0);
         self.set(GENERATION, generation);
         let words = FIRST_WORD..FIRST_WORD + WORDS;
         self.cells.reset(words, Word::even(sequence).bits());
+        let odd = |place: &Place| (*place, Word::odd(sequence));
+        self.set_words(&open.iter().map(odd).collect::<Vec<_>>());
         self.set(SEQUENCE, sequence);
         self.count();
     }
@@ -79,7 +81,7 @@ impl<C: Writable> Writer<C> {
     /// A planted bug: the generation and its numbers begin anew.
     fn repeat(&mut self) -> u64 {
         let generation = self.get(GENERATION).max(1);
-        self.restart_at(generation, 1);
+        self.restart_at(generation, 1, &[]);
         1
     }
 

@@ -20,7 +20,7 @@ impl Live {
     fn new() -> Self {
         let table = Arc::new(Memory::new());
         let mut writer = Writer::new(Arc::clone(&table));
-        writer.restart(1);
+        writer.restart(1, &[]);
         writer.beat(NOW_MS);
         let reader = Reader::new(table);
         let evidence = reader.evidence();
@@ -91,7 +91,7 @@ fn an_old_beat_denies_hits_and_a_new_generation_ends_entries() {
     assert!(!live.reader.still(passed, live.evidence, late));
     let old = live.reader.check(live.evidence, &[], late);
     assert_eq!(old, Err(Denied::NoBeat));
-    live.writer.restart(2);
+    live.writer.restart(2, &[]);
     assert_eq!(live.check(&[]), Err(Denied::OtherGeneration));
     live.evidence = live.reader.evidence();
     assert_eq!(
@@ -118,14 +118,14 @@ fn a_reader_of_a_file_sees_what_its_keeper_stores() {
     let path = place.path().join("wiki.table");
     let mut writer = Writer::new(Kept::open(&path).expect("a new table"));
     assert!(matches!(Kept::open(&path), Err(TableError::InUse(_))));
-    writer.restart(1);
+    writer.restart(1, &[]);
     writer.beat(NOW_MS);
     let reader = Reader::new(Mapped::open(&path).expect("a table"));
     let evidence = reader.evidence();
     assert!(reader.check(evidence, &[Place::of("a")], NOW_MS).is_ok());
     drop(writer);
     let mut writer = Writer::new(Kept::open(&path).expect("the same table"));
-    let sequence = writer.restart(2);
+    let sequence = writer.restart(2, &[]);
     assert!(sequence > evidence.sequence);
     let checked = reader.check(evidence, &[Place::of("a")], NOW_MS);
     assert_eq!(checked, Err(Denied::OtherGeneration));

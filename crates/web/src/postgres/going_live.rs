@@ -21,6 +21,8 @@ pub enum Task {
     AskNextNumber,
     /// Ask for the number of the oldest transaction that is open.
     AskOldest,
+    /// Begin a generation in which what is open stays open. Fills of before have read what nobody has decoded.
+    Renew,
     /// It is live: it beats.
     Beat,
 }
@@ -78,6 +80,7 @@ impl GoingLive {
             (Task::AskOldest, Found::Number(oldest)) if Some(oldest) >= self.first_new => {
                 after_oldest()
             }
+            (Task::Renew, _) => after_renewal(),
             (task, _) => task,
         };
     }
@@ -111,7 +114,15 @@ fn after_next_number() -> Task {
     }
 }
 
+/// A slot that is new decodes nothing of before (trap W36).
 fn after_oldest() -> Task {
+    match is_planted(Bug::NotRenewed) {
+        true => after_renewal(),
+        false => Task::Renew,
+    }
+}
+
+fn after_renewal() -> Task {
     match is_planted(Bug::NotDecodedBeforeBeat) {
         true => Task::Beat,
         false => Task::Emit,
@@ -147,6 +158,7 @@ mod tests {
             (Task::AskNextNumber, Found::Number(9)),
             (Task::AskOldest, Found::Number(8)),
             (Task::AskOldest, Found::Number(9)),
+            (Task::Renew, Found::Done),
             (Task::Emit, Found::Done),
             (Task::TakeUp, Found::Done),
             (Task::Acknowledge, Found::Done),

@@ -216,6 +216,10 @@ impl<'a, C: Writable> Life<'a, C> {
                 }
                 Task::AskNextNumber => Found::Number(next_xid(client).await?),
                 Task::AskOldest => Found::Number(oldest_xid(client).await?),
+                Task::Renew => {
+                    self.ledger.renew(random::number());
+                    Found::Done
+                }
                 Task::Beat => return Ok(()),
             };
             going.found(found);

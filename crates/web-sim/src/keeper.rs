@@ -1,0 +1,575 @@
+//! The keeper's process. What it decides is in the code that ships; here are its messages, and how long they take.
+
+use crate::cells::{Memory, Seen, Who};
+use crate::commits;
+use crate::database::{Content, Database, Position, Standby, Xid};
+use crate::pages;
+use crate::world::World;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use thorp_versions::{Action, Event, Ledger, UpdateId, Writer};
+use thorp_web::{Found, GoingLive, Numbers, Question, Task, leaves_after_ms};
+
+/// As `thorp web` has them.
+const AGAIN_AFTER_US: u64 = 1_000_000;
+const GOING_LIVE_US_MAX: u64 = 30_000_000;
+const LOOK_AFTER_US: u64 = 20_000;
+const BEAT_EVERY_US: u64 = 500_000;
+const VISIBLE_AFTER_US: u64 = 1_000;
+
+/// The connection on which the stream of changes comes.
+const STREAM: u64 = 0;
+/// The same in the other direction.
+const FEEDBACK: u64 = 1;
+
+/// The keeper's machine: its table outlives its process.
+pub(crate) struct KeeperHost {
+    pub(crate) memory: Rc<Memory>,
+    process: RefCell<Option<Process>>,
+    lives: Cell<u64>,
+}
+
+/// One process.
+struct Process {
+    is_alive: Rc<Cell<bool>>,
+    /// None while it is at work.
+    ledger: Option<Ledger<Seen>>,
+    /// Which of all lives between two losses of the database.
+    life: u64,
+    is_live: bool,
+    going: GoingLive,
+    numbers: Numbers,
+    /// Its message that is not decoded yet, and its transaction.
+    awaited: Option<(u64, Xid)>,
+    /// Where its message ends.
+    position: Option<Position>,
+    delivered: Position,
+    is_delivering: bool,
+    /// Updates that no snapshot has shown yet.
+    open: BTreeSet<Xid>,
+    is_looking: bool,
+}
+
+impl KeeperHost {
+    pub(crate) fn new() -> Self {
+        KeeperHost {
+            memory: Memory::new(),
+            process: RefCell::new(None),
+            lives: Cell::new(0),
+        }
+    }
+
+    fn next_life(&self) -> u64 {
+        self.lives.set(self.lives.get() + 1);
+        self.lives.get()
+    }
+
+    /// The life that the process is in.
+    fn life(&self) -> Option<u64> {
+        self.process.borrow().as_ref().map(|process| process.life)
+    }
+
+    fn change<T>(&self, life: u64, change: impl FnOnce(&mut Process) -> T) -> Option<T> {
+        let mut process = self.process.borrow_mut();
+        let process = process.as_mut().filter(|process| process.life == life)?;
+        Some(change(process))
+    }
+
+    pub(crate) fn is_running(&self) -> bool {
+        self.process.borrow().is_some()
+    }
+
+    pub(crate) fn is_live(&self) -> bool {
+        self.process
+            .borrow()
+            .as_ref()
+            .is_some_and(|one| one.is_live)
+    }
+}
+
+// --- The process ---
+
+/// A process starts, if none is there.
+pub(crate) fn start(world: &Rc<World>) {
+    if world.keeper.is_running() {
+        return;
+    }
+    world.note("keeper starts", &[]);
+    let is_alive = Rc::new(Cell::new(true));
+    let seen = Seen::new(&world.keeper.memory, world, Who::Keeper, &is_alive);
+    world.keeper.process.replace(Some(Process {
+        is_alive,
+        ledger: Some(Ledger::new(Writer::new(seen))),
+        life: 0,
+        is_live: false,
+        going: GoingLive::new(),
+        numbers: Numbers::default(),
+        awaited: None,
+        position: None,
+        delivered: 0,
+        is_delivering: false,
+        open: BTreeSet::new(),
+        is_looking: false,
+    }));
+    begin_life(world);
+}
+
+/// It dies, and its connections with it.
+pub(crate) fn kill(world: &Rc<World>) {
+    let Some(process) = world.keeper.process.take() else {
+        return;
+    };
+    world.note("keeper dies", &[]);
+    process.is_alive.set(false);
+    world.wake(Who::Keeper);
+    disconnect(world, process.life);
+}
+
+/// It stops in order: no beat, then nobody serves hits, then no commit waits.
+pub(crate) fn leave(world: &Rc<World>) {
+    let Some(old) = world.keeper.life() else {
+        return;
+    };
+    world.note("keeper leaves", &[]);
+    let life = world.keeper.next_life();
+    world.keeper.change(old, |process| {
+        process.life = life;
+        process.is_live = false;
+    });
+    disconnect(world, old);
+    restart_table(world, life);
+    world.after(leaves_after_ms() * 1_000, Who::Keeper, move |world| {
+        let from = [Standby::Keeper, Standby::Gone];
+        let remove = move |database: &mut Database| database.set_names(Standby::Nobody, &from);
+        ask(world, life, remove, move |world, _| kill(world));
+    });
+}
+
+// --- One life ---
+
+fn begin_life(world: &Rc<World>) {
+    let Some(old) = world.keeper.life() else {
+        return;
+    };
+    let life = world.keeper.next_life();
+    world.keeper.change(old, |process| {
+        process.life = life;
+        process.is_live = false;
+        process.going = GoingLive::new();
+        process.awaited = None;
+        process.position = None;
+        process.is_delivering = false;
+        process.open.clear();
+        process.is_looking = false;
+    });
+    world.note("keeper's life", &[life]);
+    restart_table(world, life);
+    let slot = |database: &mut Database| database.running();
+    ask(world, life, slot, move |world, running| {
+        make_slot(world, life, running)
+    });
+    world.after(GOING_LIVE_US_MAX, Who::Keeper, move |world| {
+        if !world.keeper.is_live() {
+            lose(world, life);
+        }
+    });
+}
+
+/// A slot is made once all that runs has ended. If it is there, nobody waits.
+fn make_slot(world: &Rc<World>, life: u64, running: BTreeSet<Xid>) {
+    let try_it = move |database: &mut Database| {
+        let now = database.running();
+        let may = database.slot.is_some() || running.is_disjoint(&now);
+        match may {
+            true => Ok((database.make_slot(), database.next_number())),
+            false => Err(running),
+        }
+    };
+    ask(world, life, try_it, move |world, made| match made {
+        Ok((_, next)) => connect(world, life, next),
+        Err(running) => world.after(LOOK_AFTER_US, Who::Keeper, move |world| {
+            make_slot(world, life, running);
+        }),
+    });
+}
+
+fn connect(world: &Rc<World>, life: u64, next: Xid) {
+    world
+        .keeper
+        .change(life, |process| process.numbers = Numbers::new(next));
+    let open = move |database: &mut Database| {
+        let slot = database.slot.filter(|_| database.stream.is_none())?;
+        database.stream = Some(life);
+        Some(slot)
+    };
+    ask(world, life, open, move |world, slot| match slot {
+        Some(slot) => {
+            world
+                .keeper
+                .change(life, |process| process.delivered = slot);
+            acknowledge(world, life, slot);
+            deliver_soon(world);
+            work(world, life);
+        }
+        None => lose(world, life),
+    });
+}
+
+/// The database is lost, or does not wait any more.
+pub(crate) fn lose(world: &Rc<World>, life: u64) {
+    if world.keeper.life() != Some(life) {
+        return;
+    }
+    world.note("keeper loses its database", &[life]);
+    disconnect(world, life);
+    let away = world.keeper.next_life();
+    world.keeper.change(life, |process| {
+        process.life = away;
+        process.is_live = false;
+    });
+    restart_table(world, away);
+    world.after(AGAIN_AFTER_US, Who::Keeper, move |world| {
+        if world.keeper.life() == Some(away) {
+            begin_life(world);
+        }
+    });
+}
+
+/// The keeper hears soon that its stream is lost.
+pub(crate) fn lose_stream(world: &Rc<World>) {
+    let stream = world.database.borrow_mut().stream.take();
+    if let Some(life) = stream {
+        world.after(world.to_database(), Who::Keeper, move |world| {
+            lose(world, life)
+        });
+    }
+}
+
+fn disconnect(world: &Rc<World>, life: u64) {
+    world.after(world.range(100, 20_000), Who::Nobody, move |world| {
+        let mut database = world.database.borrow_mut();
+        if database.stream == Some(life) {
+            database.stream = None;
+        }
+    });
+}
+
+// --- Going live ---
+
+/// Does what [`GoingLive`] wants.
+fn work(world: &Rc<World>, life: u64) {
+    let Some(task) = world.keeper.change(life, |process| process.going.task()) else {
+        return;
+    };
+    world.note("keeper's task", &[life, task as u64]);
+    match task {
+        Task::Name => {
+            let add =
+                |database: &mut Database| database.set_names(Standby::Keeper, &[Standby::Nobody]);
+            ask(world, life, add, move |world, is_set| match is_set {
+                true => found(world, life, Found::Done),
+                false => lose(world, life),
+            });
+        }
+        Task::AskWhetherWaitedFor => {
+            let waits = move |database: &mut Database| Found::Waits(database.waits_for(life));
+            ask(world, life, waits, move |world, answer| {
+                found(world, life, answer)
+            });
+        }
+        Task::Emit => emit(world, life),
+        Task::TakeUp => {
+            let is_there = |process: &mut Process| process.position.is_some();
+            if world.keeper.change(life, is_there) == Some(true) {
+                found(world, life, Found::Done);
+            }
+        }
+        Task::AskWhetherItWaits => ask_whether_it_waits(world, life),
+        Task::Acknowledge => {
+            acknowledge_message(world, life);
+            found(world, life, Found::Done);
+        }
+        Task::AskNextNumber => {
+            let next = |database: &mut Database| Found::Number(database.next_number());
+            ask(world, life, next, move |world, answer| {
+                found(world, life, answer)
+            });
+        }
+        Task::AskOldest => {
+            let oldest = |database: &mut Database| Found::Number(database.oldest());
+            ask(world, life, oldest, move |world, answer| {
+                found(world, life, answer)
+            });
+        }
+        Task::Renew => {
+            let generation = world.bits() | 1;
+            with_ledger(world, life, |ledger| ledger.renew(generation));
+            found(world, life, Found::Done);
+        }
+        Task::Beat => {
+            world.keeper.change(life, |process| process.is_live = true);
+            world.note("keeper is live", &[life]);
+            beat(world, life);
+        }
+    }
+}
+
+fn found(world: &Rc<World>, life: u64, found: Found) {
+    let went_on = world.keeper.change(life, |process| {
+        let before = process.going.task();
+        process.going.found(found);
+        process.going.task() != before
+    });
+    if went_on == Some(true) && found != Found::Waits(false) {
+        return work(world, life);
+    }
+    acknowledge_message(world, life);
+    world.after(LOOK_AFTER_US, Who::Keeper, move |world| work(world, life));
+}
+
+fn emit(world: &Rc<World>, life: u64) {
+    let nonce = world.bits();
+    world.keeper.change(life, |process| {
+        process.awaited = Some((nonce, 0));
+        process.position = None;
+    });
+    world.after(world.to_database(), Who::Nobody, move |world| {
+        let xid = commits::consult(world, |database| database.begin(Vec::new()));
+        let Some(xid) = xid else {
+            return world.after(world.to_database(), Who::Keeper, move |world| {
+                lose(world, life)
+            });
+        };
+        world.keeper.change(life, |process| {
+            process.awaited = process.awaited.and(Some((nonce, xid)));
+        });
+        commits::commit(world, xid, Content::Message(nonce));
+        world.after(world.to_database(), Who::Keeper, move |world| {
+            found(world, life, Found::Done);
+        });
+    });
+}
+
+fn ask_whether_it_waits(world: &Rc<World>, life: u64) {
+    let own = world.keeper.change(life, |process| process.awaited);
+    let Some(xid) = own.flatten().map(|(_, xid)| xid) else {
+        return found(world, life, Found::Waits(false));
+    };
+    let look = move |database: &mut Database| {
+        let is_over = !database.running().contains(&xid);
+        (database.waiting().contains(&xid), is_over)
+    };
+    ask(world, life, look, move |world, (waits, is_over)| {
+        match waits || is_over {
+            true => found(world, life, Found::Waits(waits)),
+            false => world.after(VISIBLE_AFTER_US, Who::Keeper, move |world| {
+                ask_whether_it_waits(world, life);
+            }),
+        }
+    });
+}
+
+fn acknowledge_message(world: &Rc<World>, life: u64) {
+    let position = world.keeper.change(life, |process| process.position);
+    if let Some(position) = position.flatten() {
+        acknowledge(world, life, position);
+    }
+}
+
+// --- Beats ---
+
+fn beat(world: &Rc<World>, life: u64) {
+    let question = Question::ask(world.clock_ms(Who::Keeper));
+    let waits = move |database: &mut Database| database.waits_for(life);
+    ask(world, life, waits, move |world, waits| {
+        match question.answered(waits, || world.clock_ms(Who::Keeper)) {
+            Some(event) => {
+                handle(world, life, event);
+                world.after(BEAT_EVERY_US, Who::Keeper, move |world| {
+                    if world.keeper.life() == Some(life) {
+                        beat(world, life);
+                    }
+                });
+            }
+            None => lose(world, life),
+        }
+    });
+}
+
+// --- The stream ---
+
+/// If there is more in the log, it comes to the keeper.
+pub(crate) fn deliver_soon(world: &Rc<World>) {
+    let Some(life) = world.database.borrow().stream else {
+        return;
+    };
+    let next = world.keeper.change(life, |process| {
+        let is_free = !std::mem::replace(&mut process.is_delivering, true);
+        is_free.then_some(process.delivered + 1)
+    });
+    let Some(end) = next.flatten() else {
+        return;
+    };
+    if world.database.borrow().record(end).is_none() {
+        world
+            .keeper
+            .change(life, |process| process.is_delivering = false);
+        return;
+    }
+    let us = world.to_database();
+    world.send((Who::Keeper, STREAM), us, Who::Keeper, move |world| {
+        deliver(world, life, end)
+    });
+}
+
+fn deliver(world: &Rc<World>, life: u64, end: Position) {
+    let record = world.database.borrow().record(end).cloned();
+    let Some(record) = record.filter(|_| world.keeper.life() == Some(life)) else {
+        return;
+    };
+    if let Some(beat) = Question::heard(|| world.clock_ms(Who::Keeper)) {
+        handle(world, life, beat);
+    }
+    match record.content {
+        Content::Message(nonce) => heard(world, life, nonce, end),
+        Content::Rows(rows, is_named) => {
+            let keys = is_named.then(|| pages::changed(&world.plan, &rows));
+            let low = record.xid as u32;
+            let xid = world
+                .keeper
+                .change(life, |process| process.numbers.whole(low));
+            let Some(xid) = xid else {
+                return;
+            };
+            world.note("decoded", &[record.xid, end as u64]);
+            let actions = handle(world, life, Event::Begin(UpdateId(xid), keys));
+            if actions
+                .iter()
+                .any(|action| matches!(action, Action::Refuse(_)))
+            {
+                return lose(world, life);
+            }
+            acknowledge(world, life, end);
+            world
+                .keeper
+                .change(life, |process| process.open.insert(xid));
+            look_soon(world, life);
+        }
+    }
+    world.keeper.change(life, |process| {
+        process.delivered = end;
+        process.is_delivering = false;
+    });
+    deliver_soon(world);
+}
+
+/// A message of the keeper's own.
+fn heard(world: &Rc<World>, life: u64, nonce: u64, end: Position) {
+    let is_own = world.keeper.change(life, |process| {
+        let is_own = process.awaited.is_some_and(|(own, _)| own == nonce);
+        if is_own {
+            process.position = Some(end);
+        }
+        (is_own, process.going.task())
+    });
+    match is_own {
+        Some((true, Task::TakeUp)) => found(world, life, Found::Done),
+        Some((true, _)) => {}
+        _ => acknowledge(world, life, end),
+    }
+}
+
+fn acknowledge(world: &Rc<World>, life: u64, position: Position) {
+    let us = world.to_database();
+    world.send((Who::Keeper, FEEDBACK), us, Who::Nobody, move |world| {
+        let released = world.database.borrow_mut().acknowledge(life, position);
+        commits::release(world, released);
+    });
+}
+
+// --- Who is visible ---
+
+fn look_soon(world: &Rc<World>, life: u64) {
+    let starts = world.keeper.change(life, |process| {
+        !process.open.is_empty() && !std::mem::replace(&mut process.is_looking, true)
+    });
+    if starts == Some(true) {
+        world.after(VISIBLE_AFTER_US, Who::Keeper, move |world| {
+            look(world, life)
+        });
+    }
+}
+
+fn look(world: &Rc<World>, life: u64) {
+    let Some(open) = world.keeper.change(life, |process| process.open.clone()) else {
+        return;
+    };
+    let visible = move |database: &mut Database| {
+        let visible = open.into_iter().filter(|xid| database.is_visible(*xid));
+        visible.collect::<Vec<_>>()
+    };
+    ask(world, life, visible, move |world, visible| {
+        for xid in visible {
+            world
+                .keeper
+                .change(life, |process| process.open.remove(&xid));
+            world.note("ended", &[xid]);
+            handle(world, life, Event::End(UpdateId(xid)));
+        }
+        world
+            .keeper
+            .change(life, |process| process.is_looking = false);
+        look_soon(world, life);
+    });
+}
+
+// --- The table ---
+
+fn restart_table(world: &Rc<World>, life: u64) {
+    let generation = world.bits() | 1;
+    with_ledger(world, life, |ledger| ledger.restart(generation));
+}
+
+fn handle(world: &Rc<World>, life: u64, event: Event) -> Vec<Action> {
+    let actions = with_ledger(world, life, |ledger| ledger.handle(event));
+    actions.unwrap_or_default()
+}
+
+/// While the ledger stores, the world may go on, and this process may die.
+fn with_ledger<T>(
+    world: &Rc<World>,
+    life: u64,
+    work: impl FnOnce(&mut Ledger<Seen>) -> T,
+) -> Option<T> {
+    let mut ledger = world
+        .keeper
+        .change(life, |process| process.ledger.take())??;
+    let done = world.busy(Who::Keeper, || work(&mut ledger));
+    world
+        .keeper
+        .change(life, |process| process.ledger = Some(ledger))?;
+    Some(done)
+}
+
+/// Asks the database. The answer comes back to the same life, or the life is over.
+fn ask<T: 'static>(
+    world: &Rc<World>,
+    life: u64,
+    question: impl FnOnce(&mut Database) -> T + 'static,
+    then: impl FnOnce(&Rc<World>, T) + 'static,
+) {
+    world.after(world.to_database(), Who::Nobody, move |world| {
+        let answer = commits::consult(world, question);
+        world.after(
+            world.to_database(),
+            Who::Keeper,
+            move |world| match answer {
+                // A stream that was connected meanwhile is nobody's.
+                _ if world.keeper.life() != Some(life) => disconnect(world, life),
+                Some(answer) => then(world, answer),
+                None => lose(world, life),
+            },
+        );
+    });
+}

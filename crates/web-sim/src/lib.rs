@@ -1,0 +1,41 @@
+//! The web cache from one seed: keeper, proxies, watchdog, origin, and a database with the visibility gap.
+//!
+//! The simulator runs the code that ships: `thorp_versions` (tables, keeper), and from `thorp_web` the coherent cache, going live, beats
+//! and the watchdog's patience. What is simulated are processes, messages, clocks and the database. A process may hang between any two
+//! loads or stores of a table: the cells of the simulator let the world go on there.
+//!
+//! | part | what it is |
+//! |---|---|
+//! | `world` | the clock, the queue of events, who hangs |
+//! | `cells` | tables, with a seam before each load and store |
+//! | `database`, `commits` | commits that wait for their standby, and are visible some time after it |
+//! | `keeper`, `watchdog`, `proxy` | the processes |
+//! | `clients`, `faults` | who writes and reads, and what goes wrong |
+//! | `checker` | the promise |
+//! | `run`, `campaign` | one seed, and many |
+
+#![forbid(unsafe_code)]
+
+mod campaign;
+mod cells;
+mod checker;
+mod clients;
+mod commits;
+mod database;
+mod digest;
+mod faults;
+mod keeper;
+mod pages;
+mod plan;
+mod proxy;
+mod run;
+mod time;
+mod watchdog;
+mod world;
+
+pub use campaign::{Campaign, Catch, catch, run_seeds};
+pub use checker::Counts;
+pub use plan::Without;
+pub use run::{Options, Story, run};
+pub use thorp_versions::{Bug, plant};
+pub use time::At;
