@@ -9,6 +9,7 @@ use crate::writer::Writer;
 pub struct Ledger<C> {
     keeper: Keeper,
     writer: Writer<C>,
+    beat_ms: u64,
 }
 
 impl<C: Writable> Ledger<C> {
@@ -17,17 +18,20 @@ impl<C: Writable> Ledger<C> {
         Ledger {
             keeper: Keeper::new(),
             writer,
+            beat_ms: 0,
         }
     }
 
     /// The table may have missed an update (rule W8). No update is open in the new generation, and there is no beat.
     pub fn restart(&mut self, generation: u64) {
+        self.beat_ms = 0;
         let sequence = self.writer.restart(generation, &[]);
         self.keeper.handle(Event::Restarted(sequence));
     }
 
     /// The table may have missed an update, and all that is open is known.
     pub fn renew(&mut self, generation: u64) {
+        self.beat_ms = 0;
         let open = self.keeper.open_places();
         let sequence = self.writer.restart(generation, &open);
         self.keeper.handle(Event::Renewed(sequence));
@@ -39,11 +43,19 @@ impl<C: Writable> Ledger<C> {
         for action in &actions {
             match action {
                 Action::Store(store) => self.writer.store(store),
-                Action::Beat(asked_ms) => self.writer.beat(*asked_ms),
+                Action::Beat(asked_ms) => {
+                    self.beat_ms = *asked_ms;
+                    self.writer.beat(*asked_ms);
+                }
                 Action::Acknowledge(_) | Action::Refuse(_) => {}
             }
         }
         actions
+    }
+
+    /// The time of the last beat in milliseconds; 0: there is none.
+    pub fn beat_ms(&self) -> u64 {
+        self.beat_ms
     }
 
     /// Which updates are open.

@@ -6,6 +6,7 @@
 //! | [`Keeper`] | which updates are open: a machine without I/O (rule W2) |
 //! | [`Writer`] | the order in which a keeper stores (rules W1, W7, W8) |
 //! | [`Ledger`] | a keeper with the table that it writes |
+//! | [`Broadcast`], [`Follower`] | copies of a table on other hosts: a commit is acknowledged when all of them have it (rule W7) |
 //! | [`Reader`] | evidence, admission, hits (rules W3 to W5) |
 //! | [`Memory`], [`Kept`], [`Mapped`] | a table in memory; in a file that this process writes; in one that others write |
 //!
@@ -29,7 +30,9 @@
 //!
 //! All clocks here count milliseconds, also while the machine sleeps (`CLOCK_BOOTTIME`).
 
+mod broadcast;
 mod cells;
+mod follower;
 mod keeper;
 mod ledger;
 mod limits;
@@ -44,7 +47,9 @@ mod sync;
 mod word;
 mod writer;
 
+pub use broadcast::{Broadcast, FollowerId, Step, ToFollower};
 pub use cells::{Cells, Memory, Writable};
+pub use follower::{Follower, ToKeeper};
 pub use keeper::{Action, Event, Keeper, UpdateId};
 pub use ledger::Ledger;
 pub use limits::{BEAT_MS_MAX, KEYS_OF_UPDATE_MAX, OPEN_UPDATES_MAX, WORDS};

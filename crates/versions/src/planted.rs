@@ -49,12 +49,12 @@ bugs! {
     LeaseFromAnswer,
     /// Trap W9: a follower acknowledges what it has not stored yet.
     AcknowledgedUnstored,
+    /// Trap W9: a keeper that starts does not think of the followers of the one before.
+    FollowersForgotten,
     /// Trap W10: a table that restarts repeats its numbers under its old generation.
     TableRepeats,
     /// Trap W11: a keeper that has lost its source goes on in its old generation.
     GenerationKept,
-    /// Trap W12: a keeper beats before it has decoded what was visible when commits began to wait.
-    NotDecodedBeforeBeat,
     /// Trap W20: only a change that no rule names changes *everything*.
     EverythingOnlyUnnamed,
     /// Trap W20: each change changes *unknown*.
@@ -83,6 +83,8 @@ bugs! {
     BareNumber,
     /// Trap W36: fills of before the first beat are of its generation.
     NotRenewed,
+    /// Trap W37: a watchdog that wakes takes out any name.
+    AnyNameLetGo,
     /// Rule W7: a keeper that stops takes its name out at once.
     LeftAtOnce,
 }

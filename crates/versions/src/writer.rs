@@ -58,6 +58,8 @@ impl<C: Writable> Writer<C> {
     /// As [`restart`](Writer::restart), with a sequence of the caller's: a follower has that of its keeper.
     pub fn restart_at(&mut self, generation: u64, sequence: u64, open: &[Place]) {
         self.set(BEAT, 0);
+        // A follower's sequence may go back. No evidence of this generation has a sequence of the last one.
+        self.set(SEQUENCE, sequence.min(self.get(SEQUENCE)));
         self.set(GENERATION, generation);
         let words = FIRST_WORD..FIRST_WORD + WORDS;
         self.cells.reset(words, Word::even(sequence).bits());

@@ -168,6 +168,11 @@ impl Database {
         self.names == Standby::Keeper && self.stream == Some(stream)
     }
 
+    /// A keeper's connections are closed.
+    pub(crate) fn end_sessions(&mut self, life: u64) {
+        self.stream = self.stream.filter(|stream| *stream != life);
+    }
+
     /// Sets the names if they are one of these.
     pub(crate) fn set_names(&mut self, names: Standby, from: &[Standby]) -> bool {
         let may = self.names == names || from.contains(&self.names);

@@ -4,7 +4,7 @@ use crate::time::At;
 use std::collections::VecDeque;
 
 /// Lines that are kept to show what came before a failure.
-const LINES: usize = 400;
+const LINES: usize = 4_000;
 
 /// A 64-bit FNV-1a hash, and lines if somebody wants them.
 #[derive(Clone, Debug)]

@@ -5,7 +5,7 @@ use crate::clients;
 use crate::database::Standby;
 use crate::plan::{Fault, Without};
 use crate::world::World;
-use crate::{keeper, proxy};
+use crate::{follower, keeper, proxy};
 use std::rc::Rc;
 
 /// Twice as long as a beat is young.
@@ -56,6 +56,24 @@ fn strike(world: &Rc<World>, fault: Fault) {
             let number = world.index(world.plan.proxies);
             proxy::kill(world, number);
             proxy::start(world, number);
+        }
+        Fault::FollowerHangs | Fault::FollowerDies | Fault::FollowerCutOff
+            if world.plan.followers == 0 => {}
+        Fault::FollowerHangs => {
+            let number = world.index(world.plan.followers);
+            world.pause(Who::Follower(number), a_while(world, 9_000_000));
+        }
+        Fault::FollowerDies => {
+            let number = world.index(world.plan.followers);
+            follower::kill(world, number);
+            let us = a_while(world, 4_000_000);
+            world.after(us, Who::Follower(number), move |world| {
+                follower::start(world, number)
+            });
+        }
+        Fault::FollowerCutOff => {
+            let number = world.index(world.plan.followers);
+            follower::break_connection(world, number);
         }
         Fault::WatchdogHangs => {
             let number = world.index(world.plan.watchdogs);

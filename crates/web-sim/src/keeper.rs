@@ -3,12 +3,15 @@
 use crate::cells::{Memory, Seen, Who};
 use crate::commits;
 use crate::database::{Content, Database, Position, Standby, Xid};
+use crate::follower;
 use crate::pages;
 use crate::world::World;
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
-use thorp_versions::{Action, Event, Ledger, UpdateId, Writer};
+use thorp_versions::{
+    Action, Broadcast, Event, FollowerId, Ledger, Step, ToFollower, ToKeeper, UpdateId, Writer,
+};
 use thorp_web::{Found, GoingLive, Numbers, Question, Task, leaves_after_ms};
 
 /// As `thorp web` has them.
@@ -17,6 +20,7 @@ const GOING_LIVE_US_MAX: u64 = 30_000_000;
 const LOOK_AFTER_US: u64 = 20_000;
 const BEAT_EVERY_US: u64 = 500_000;
 const VISIBLE_AFTER_US: u64 = 1_000;
+const FOLLOWERS_EVERY_US: u64 = 100_000;
 
 /// The connection on which the stream of changes comes.
 const STREAM: u64 = 0;
@@ -49,6 +53,11 @@ struct Process {
     /// Updates that no snapshot has shown yet.
     open: BTreeSet<Xid>,
     is_looking: bool,
+    broadcast: Broadcast,
+    /// The connections of its followers.
+    links: BTreeMap<usize, u64>,
+    /// What is to be acknowledged once all followers have a step, and for which life.
+    pending: VecDeque<(Step, u64, Position)>,
 }
 
 impl KeeperHost {
@@ -76,6 +85,11 @@ impl KeeperHost {
         Some(change(process))
     }
 
+    /// The process, whichever life it is in.
+    fn with<T>(&self, change: impl FnOnce(&mut Process) -> T) -> Option<T> {
+        self.process.borrow_mut().as_mut().map(change)
+    }
+
     pub(crate) fn is_running(&self) -> bool {
         self.process.borrow().is_some()
     }
@@ -98,6 +112,7 @@ pub(crate) fn start(world: &Rc<World>) {
     world.note("keeper starts", &[]);
     let is_alive = Rc::new(Cell::new(true));
     let seen = Seen::new(&world.keeper.memory, world, Who::Keeper, &is_alive);
+    let alive = Rc::clone(&is_alive);
     world.keeper.process.replace(Some(Process {
         is_alive,
         ledger: Some(Ledger::new(Writer::new(seen))),
@@ -111,7 +126,11 @@ pub(crate) fn start(world: &Rc<World>) {
         is_delivering: false,
         open: BTreeSet::new(),
         is_looking: false,
+        broadcast: Broadcast::new(world.clock_ms(Who::Keeper), world.plan.followers > 0),
+        links: BTreeMap::new(),
+        pending: VecDeque::new(),
     }));
+    look_at_followers(world, Rc::clone(&alive));
     begin_life(world);
 }
 
@@ -124,6 +143,9 @@ pub(crate) fn kill(world: &Rc<World>) {
     process.is_alive.set(false);
     world.wake(Who::Keeper);
     disconnect(world, process.life);
+    for (number, connection) in process.links {
+        follower::lost(world, number, connection);
+    }
 }
 
 /// It stops in order: no beat, then nobody serves hits, then no commit waits.
@@ -249,9 +271,7 @@ pub(crate) fn lose_stream(world: &Rc<World>) {
 fn disconnect(world: &Rc<World>, life: u64) {
     world.after(world.range(100, 20_000), Who::Nobody, move |world| {
         let mut database = world.database.borrow_mut();
-        if database.stream == Some(life) {
-            database.stream = None;
-        }
+        database.end_sessions(life);
     });
 }
 
@@ -303,8 +323,7 @@ fn work(world: &Rc<World>, life: u64) {
             });
         }
         Task::Renew => {
-            let generation = world.bits() | 1;
-            with_ledger(world, life, |ledger| ledger.renew(generation));
+            renew_table(world, life);
             found(world, life, Found::Done);
         }
         Task::Beat => {
@@ -443,7 +462,9 @@ fn deliver(world: &Rc<World>, life: u64, end: Position) {
                 return;
             };
             world.note("decoded", &[record.xid, end as u64]);
-            let actions = handle(world, life, Event::Begin(UpdateId(xid), keys));
+            let Some(actions) = handle(world, life, Event::Begin(UpdateId(xid), keys)) else {
+                return;
+            };
             if actions
                 .iter()
                 .any(|action| matches!(action, Action::Refuse(_)))
@@ -480,11 +501,128 @@ fn heard(world: &Rc<World>, life: u64, nonce: u64, end: Position) {
     }
 }
 
+/// The keeper has everything up to there. It says so once its followers have, too.
 fn acknowledge(world: &Rc<World>, life: u64, position: Position) {
-    let us = world.to_database();
-    world.send((Who::Keeper, FEEDBACK), us, Who::Nobody, move |world| {
-        let released = world.database.borrow_mut().acknowledge(life, position);
-        commits::release(world, released);
+    world.keeper.change(life, |process| {
+        let step = process.broadcast.last();
+        process.pending.push_back((step, life, position));
+    });
+    acknowledge_what_is_everywhere(world);
+}
+
+fn acknowledge_what_is_everywhere(world: &Rc<World>) {
+    let now_ms = world.clock_ms(Who::Keeper);
+    let next = || {
+        let mut process = world.keeper.process.borrow_mut();
+        let process = process.as_mut()?;
+        let (step, life, position) = process.pending.front().copied()?;
+        let is_everywhere = process.broadcast.is_everywhere(step, now_ms);
+        is_everywhere.then(|| process.pending.pop_front())?;
+        Some((life, position))
+    };
+    while let Some((life, position)) = next() {
+        let us = world.to_database();
+        world.send((Who::Keeper, FEEDBACK), us, Who::Nobody, move |world| {
+            let released = world.database.borrow_mut().acknowledge(life, position);
+            commits::release(world, released);
+        });
+    }
+}
+
+// --- Followers ---
+
+/// Strikes those whose leases have ended, again and again.
+fn look_at_followers(world: &Rc<World>, is_alive: Rc<Cell<bool>>) {
+    if world.plan.followers == 0 {
+        return;
+    }
+    world.after(FOLLOWERS_EVERY_US, Who::Keeper, move |world| {
+        if !is_alive.get() {
+            return;
+        }
+        let now_ms = world.clock_ms(Who::Keeper);
+        let mut process = world.keeper.process.borrow_mut();
+        let mut struck = Vec::new();
+        if let Some(process) = process.as_mut() {
+            for FollowerId(number) in process.broadcast.strike(now_ms) {
+                let connection = process.links.remove(&(number as usize));
+                struck.push((number as usize, connection.unwrap_or_default()));
+            }
+        }
+        drop(process);
+        for (number, connection) in struck {
+            world.note("struck", &[number as u64]);
+            follower::lost(world, number, connection);
+        }
+        acknowledge_what_is_everywhere(world);
+        look_at_followers(world, is_alive);
+    });
+}
+
+/// A follower connects.
+pub(crate) fn join(world: &Rc<World>, number: usize, connection: u64) {
+    let now_ms = world.clock_ms(Who::Keeper);
+    let begin = world.keeper.with(|process| {
+        let keeper = process.ledger.as_ref()?.keeper();
+        let begin = process
+            .broadcast
+            .join(FollowerId(number as u64), keeper, now_ms);
+        process.links.insert(number, connection);
+        Some(begin)
+    });
+    match begin.flatten() {
+        Some(begin) => send_down(world, number, connection, begin),
+        None => follower::lost(world, number, connection),
+    }
+}
+
+/// The connection to a follower is lost, and the keeper hears so.
+pub(crate) fn lose_follower(world: &Rc<World>, number: usize, connection: u64) {
+    world.after(world.range(100, 20_000), Who::Keeper, move |world| {
+        let now_ms = world.clock_ms(Who::Keeper);
+        world.keeper.with(|process| {
+            if process.links.get(&number) == Some(&connection) {
+                process.links.remove(&number);
+                process.broadcast.lost(FollowerId(number as u64), now_ms);
+            }
+        });
+    });
+}
+
+/// A message of a follower.
+pub(crate) fn from_follower(world: &Rc<World>, number: usize, connection: u64, message: ToKeeper) {
+    let now_ms = world.clock_ms(Who::Keeper);
+    let id = FollowerId(number as u64);
+    let answer = world.keeper.with(|process| {
+        process
+            .links
+            .get(&number)
+            .filter(|link| **link == connection)?;
+        match message {
+            ToKeeper::Stored(step) => process.broadcast.acknowledged(id, step, now_ms),
+            ToKeeper::Asks(question) => process.broadcast.asked(id, question),
+        }
+        let beat_ms = process.ledger.as_ref()?.beat_ms();
+        process.broadcast.answer(id, beat_ms, now_ms)
+    });
+    if let Some(answer) = answer.flatten() {
+        send_down(world, number, connection, answer);
+    }
+    acknowledge_what_is_everywhere(world);
+}
+
+fn send_to_all(world: &Rc<World>, message: &ToFollower) {
+    let links = world.keeper.with(|process| process.links.clone());
+    for (number, connection) in links.unwrap_or_default() {
+        send_down(world, number, connection, message.clone());
+    }
+}
+
+fn send_down(world: &Rc<World>, number: usize, connection: u64, message: ToFollower) {
+    let who = world.followers[number].who();
+    let us = world.to_follower();
+    world.send((who, follower::DOWN), us, who, move |world| {
+        follower::receive(world, number, connection, message);
     });
 }
 
@@ -529,11 +667,38 @@ fn look(world: &Rc<World>, life: u64) {
 fn restart_table(world: &Rc<World>, life: u64) {
     let generation = world.bits() | 1;
     with_ledger(world, life, |ledger| ledger.restart(generation));
+    generation_begins(world, life);
 }
 
-fn handle(world: &Rc<World>, life: u64, event: Event) -> Vec<Action> {
-    let actions = with_ledger(world, life, |ledger| ledger.handle(event));
-    actions.unwrap_or_default()
+fn renew_table(world: &Rc<World>, life: u64) {
+    let generation = world.bits() | 1;
+    with_ledger(world, life, |ledger| ledger.renew(generation));
+    generation_begins(world, life);
+}
+
+fn generation_begins(world: &Rc<World>, life: u64) {
+    let now_ms = world.clock_ms(Who::Keeper);
+    let begin = world.keeper.change(life, |process| {
+        let keeper = process.ledger.as_ref()?.keeper();
+        Some(process.broadcast.restarted(keeper, now_ms))
+    });
+    if let Some(begin) = begin.flatten() {
+        send_to_all(world, &begin);
+    }
+}
+
+/// None: the process has died meanwhile.
+fn handle(world: &Rc<World>, life: u64, event: Event) -> Option<Vec<Action>> {
+    let actions = with_ledger(world, life, |ledger| ledger.handle(event))?;
+    let now_ms = world.clock_ms(Who::Keeper);
+    for action in &actions {
+        if let Action::Store(store) = action {
+            let stored = |process: &mut Process| process.broadcast.stored(store.clone(), now_ms);
+            let message = world.keeper.change(life, stored)?;
+            send_to_all(world, &message);
+        }
+    }
+    Some(actions)
 }
 
 /// While the ledger stores, the world may go on, and this process may die.
@@ -559,6 +724,9 @@ fn ask<T: 'static>(
     question: impl FnOnce(&mut Database) -> T + 'static,
     then: impl FnOnce(&Rc<World>, T) + 'static,
 ) {
+    if world.keeper.life() != Some(life) {
+        return;
+    }
     world.after(world.to_database(), Who::Nobody, move |world| {
         let answer = commits::consult(world, question);
         world.after(

@@ -9,7 +9,7 @@
 //! | `world` | the clock, the queue of events, who hangs |
 //! | `cells` | tables, with a seam before each load and store |
 //! | `database`, `commits` | commits that wait for their standby, and are visible some time after it |
-//! | `keeper`, `watchdog`, `proxy` | the processes |
+//! | `keeper`, `follower`, `watchdog`, `proxy`, `origin` | the processes |
 //! | `clients`, `faults` | who writes and reads, and what goes wrong |
 //! | `checker` | the promise |
 //! | `run`, `campaign` | one seed, and many |
@@ -24,7 +24,9 @@ mod commits;
 mod database;
 mod digest;
 mod faults;
+mod follower;
 mod keeper;
+mod origin;
 mod pages;
 mod plan;
 mod proxy;

@@ -29,9 +29,12 @@ pub(crate) enum Fault {
     ProxyHangs,
     ProxyDies,
     WatchdogHangs,
+    FollowerHangs,
+    FollowerDies,
+    FollowerCutOff,
 }
 
-const FAULTS: [Fault; 10] = [
+const FAULTS: [Fault; 13] = [
     Fault::KeeperHangs,
     Fault::KeeperDies,
     Fault::KeeperLeaves,
@@ -42,6 +45,9 @@ const FAULTS: [Fault; 10] = [
     Fault::ProxyHangs,
     Fault::ProxyDies,
     Fault::WatchdogHangs,
+    Fault::FollowerHangs,
+    Fault::FollowerDies,
+    Fault::FollowerCutOff,
 ];
 
 /// The sizes and habits of one world.
@@ -51,6 +57,7 @@ pub(crate) struct Plan {
     pub(crate) writers: usize,
     pub(crate) readers: usize,
     pub(crate) proxies: usize,
+    pub(crate) followers: usize,
     pub(crate) watchdogs: usize,
     /// The database gives its first transaction this number.
     pub(crate) first_number: u64,
@@ -84,11 +91,17 @@ impl Plan {
             1..6 => epoch + random.range(700, 1_000_000),
             _ => random.range(700, 1_000_000),
         };
+        let followers = if random.percent(45) {
+            random.range(1, 2) as usize
+        } else {
+            0
+        };
         Plan {
             rows: 4,
             writers: random.range(1, 4) as usize,
             readers: random.range(1, 5) as usize,
-            proxies: random.range(1, 2) as usize,
+            proxies: (followers + 1).max(random.range(1, 2) as usize),
+            followers,
             watchdogs: if random.percent(8) { 2 } else { 1 },
             first_number,
             write_every_us: random.range(40_000, 500_000),
@@ -112,6 +125,7 @@ impl Plan {
             writers: 0,
             readers: 0,
             proxies: 1,
+            followers: 0,
             watchdogs: 1,
             first_number: 700,
             unnamed_percent: 0,

@@ -1,6 +1,7 @@
 //! The proxies. Which answer a request gets is decided in the code that ships; here are its messages, and how long they take.
 
 use crate::cells::{Memory, Seen, Who};
+use crate::origin;
 use crate::pages::{Answer, Page};
 use crate::world::World;
 use std::cell::{Cell, RefCell};
@@ -136,12 +137,8 @@ fn fill(
     let process = Rc::clone(process);
     world.checker.borrow_mut().fill_begins(request.page);
     world.after(world.nearby(), Who::Nobody, move |world| {
-        let rows = request.page.rows(&world.plan);
-        let database = world.database.borrow();
-        let values = rows.iter().map(|row| (*row, database.read(*row)));
-        let answer = Arc::new(Answer(values.collect()));
-        let is_up = database.is_up;
-        drop(database);
+        let is_up = world.database.borrow().is_up;
+        let answer = origin::read(world, request.page);
         let us = world.works();
         world.after(us, process.who(), move |world| {
             world.checker.borrow_mut().fill_ends(request.page);

@@ -6,7 +6,7 @@ use crate::pages::Page;
 use crate::plan::{Plan, Without};
 use crate::time::At;
 use crate::world::World;
-use crate::{clients, faults, keeper, proxy, watchdog};
+use crate::{clients, faults, follower, keeper, proxy, watchdog};
 use std::rc::Rc;
 
 /// How long the world may take to be well again once nothing goes wrong.
@@ -66,6 +66,11 @@ pub(crate) fn begin(world: &Rc<World>) {
             watchdog::look(world, number)
         });
     }
+    for number in 0..world.plan.followers {
+        world.after(0, Who::Follower(number), move |world| {
+            follower::start(world, number)
+        });
+    }
     for number in 0..world.plan.proxies {
         proxy::start(world, number);
     }
@@ -84,10 +89,14 @@ pub(crate) fn go_on(world: &Rc<World>, us: u64) {
 fn settle(world: &Rc<World>) {
     world.is_over.set(true);
     world.slow_until.set(At::default());
-    world.wake_all();
     // A keeper that leaves takes its time.
-    for us in [1, 5_000_000, 10_000_000] {
+    for us in [1, 5_000_000, 10_000_000, 15_000_000] {
         world.after(us, Who::Keeper, keeper::start);
+    }
+    for number in 0..world.plan.followers {
+        world.after(1, Who::Follower(number), move |world| {
+            follower::start(world, number)
+        });
     }
     world.note("settles", &[]);
     go_on(world, SETTLES_FOR_US);

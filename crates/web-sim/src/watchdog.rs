@@ -62,14 +62,20 @@ fn looked(world: &Rc<World>, number: usize, seen: Look<Xid>) {
     let host = &world.watchdogs[number];
     let now_ms = world.clock_ms(host.who());
     let deed = host.patience.borrow_mut().look(seen, now_ms);
-    let (names, from) = match deed {
+    let names = match deed {
         Deed::Nothing => return,
-        Deed::End => (Standby::Gone, Standby::Keeper),
-        Deed::LetGo(_) => (Standby::Nobody, Standby::Gone),
+        Deed::End => Standby::Gone,
+        Deed::LetGo(_) => Standby::Nobody,
     };
     world.note("watchdog", &[number as u64, names as u64]);
     // It may hang before its statement leaves.
     world.after(world.nearby(), host.who(), move |world| {
-        commits::consult(world, |database| database.set_names(names, &[from]));
+        let from = deed.replaces().iter().map(|names| match names {
+            Names::Keeper => Standby::Keeper,
+            Names::Gone => Standby::Gone,
+            Names::Others => Standby::Nobody,
+        });
+        let from: Vec<Standby> = from.collect();
+        commits::consult(world, |database| database.set_names(names, &from));
     });
 }

@@ -5,7 +5,9 @@ use crate::checker::Checker;
 use crate::clients::Clients;
 use crate::database::Database;
 use crate::digest::Digest;
+use crate::follower::FollowerHost;
 use crate::keeper::KeeperHost;
+use crate::pages::{Answer, Page};
 use crate::plan::Plan;
 use crate::proxy::ProxyHost;
 use crate::time::At;
@@ -14,6 +16,7 @@ use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::rc::Rc;
+use std::sync::Arc;
 use thorp_model::Xoshiro256;
 
 /// How deep loads may be held up inside each other.
@@ -66,12 +69,15 @@ pub(crate) struct World {
     digest: RefCell<Digest>,
     /// What a story does before its n-th load or store.
     held: RefCell<Option<(Who, usize, Act)>>,
+    /// What the application has cached for itself, if its answers are not fresh.
+    pub(crate) old: RefCell<BTreeMap<Page, (At, Arc<Answer>)>>,
     /// Links to the database are slow until then.
     pub(crate) slow_until: Cell<At>,
     pub(crate) is_over: Cell<bool>,
     pub(crate) database: RefCell<Database>,
     pub(crate) keeper: KeeperHost,
     pub(crate) watchdogs: Vec<WatchdogHost>,
+    pub(crate) followers: Vec<FollowerHost>,
     pub(crate) proxies: Vec<ProxyHost>,
     pub(crate) clients: Clients,
     pub(crate) checker: RefCell<Checker>,
@@ -91,11 +97,13 @@ impl World {
             random: RefCell::new(Xoshiro256::new(seed ^ 0x7765_6273_696d)),
             digest: RefCell::new(Digest::new(keeps_lines)),
             held: RefCell::default(),
+            old: RefCell::default(),
             slow_until: Cell::default(),
             is_over: Cell::new(false),
             database: RefCell::new(database),
             keeper: KeeperHost::new(),
             watchdogs: (0..plan.watchdogs).map(WatchdogHost::new).collect(),
+            followers: (0..plan.followers).map(FollowerHost::new).collect(),
             proxies: (0..plan.proxies).map(ProxyHost::new).collect(),
             clients: Clients::default(),
             checker: RefCell::new(Checker::new(plan.rows)),
@@ -186,11 +194,6 @@ impl World {
         self.paused.borrow_mut().remove(&who);
     }
 
-    /// Nobody hangs any more.
-    pub(crate) fn wake_all(&self) {
-        self.paused.borrow_mut().clear();
-    }
-
     fn paused_until(&self, who: Who) -> At {
         self.paused.borrow().get(&who).copied().unwrap_or_default()
     }
@@ -272,7 +275,10 @@ impl World {
     pub(crate) fn clock_ms(&self, who: Who) -> u64 {
         let host = match who {
             Who::Keeper | Who::Nobody => 0,
-            Who::Proxy(_) => 0,
+            Who::Proxy(number) => match self.follower_of(number) {
+                Some(follower) => 2 + follower.number(),
+                None => 0,
+            },
             Who::Watchdog(_) => 1,
             Who::Follower(number) => 2 + number,
         };
@@ -280,8 +286,22 @@ impl World {
     }
 
     /// The table that a proxy reads.
-    pub(crate) fn table_of(&self, _: usize) -> &Rc<Memory> {
-        &self.keeper.memory
+    pub(crate) fn table_of(&self, proxy: usize) -> &Rc<Memory> {
+        let follower = self.follower_of(proxy);
+        follower.map_or(&self.keeper.memory, |follower| &follower.memory)
+    }
+
+    /// The first proxy is on the keeper's host, the others on those of followers, as far as there are some.
+    fn follower_of(&self, proxy: usize) -> Option<&FollowerHost> {
+        self.followers.get(proxy.checked_sub(1)?)
+    }
+
+    /// A message between keeper and follower.
+    pub(crate) fn to_follower(&self) -> u64 {
+        match self.fails(2) {
+            true => self.range(10_000, 3_000_000),
+            false => self.range(50, 800),
+        }
     }
 
     /// A message to a process nearby, in microseconds.

@@ -65,7 +65,7 @@ impl GoingLive {
         self.task = match (self.task, found) {
             (Task::Name, _) => Task::AskWhetherWaitedFor,
             (Task::AskWhetherWaitedFor, Found::Waits(true)) => after_name(),
-            (Task::Emit, _) => after_emit(),
+            (Task::Emit, _) => Task::TakeUp,
             // The first message is a probe (trap W26).
             (Task::TakeUp, _) if self.first_new.is_none() => Task::AskWhetherItWaits,
             (Task::TakeUp, _) => Task::Acknowledge,
@@ -80,7 +80,7 @@ impl GoingLive {
             (Task::AskOldest, Found::Number(oldest)) if Some(oldest) >= self.first_new => {
                 after_oldest()
             }
-            (Task::Renew, _) => after_renewal(),
+            (Task::Renew, _) => Task::Emit,
             (task, _) => task,
         };
     }
@@ -99,13 +99,6 @@ fn after_name() -> Task {
     }
 }
 
-fn after_emit() -> Task {
-    match is_planted(Bug::NotDecodedBeforeBeat) {
-        true => Task::AskWhetherItWaits,
-        false => Task::TakeUp,
-    }
-}
-
 /// What was open when commits began to wait has to end first (trap W29).
 fn after_next_number() -> Task {
     match is_planted(Bug::OldOnesNotAwaited) {
@@ -117,15 +110,8 @@ fn after_next_number() -> Task {
 /// A slot that is new decodes nothing of before (trap W36).
 fn after_oldest() -> Task {
     match is_planted(Bug::NotRenewed) {
-        true => after_renewal(),
+        true => Task::Emit,
         false => Task::Renew,
-    }
-}
-
-fn after_renewal() -> Task {
-    match is_planted(Bug::NotDecodedBeforeBeat) {
-        true => Task::Beat,
-        false => Task::Emit,
     }
 }
 

@@ -42,6 +42,18 @@ pub enum Deed {
     LetGo(String),
 }
 
+impl Deed {
+    /// Which names it may replace. The watchdog may have hung since its look (trap W37).
+    pub fn replaces(&self) -> &'static [Names] {
+        match self {
+            Deed::Nothing => &[],
+            Deed::End => &[Names::Keeper],
+            Deed::LetGo(_) if is_planted(Bug::AnyNameLetGo) => &[Names::Keeper, Names::Gone],
+            Deed::LetGo(_) => &[Names::Gone],
+        }
+    }
+}
+
 /// Since when commits wait, since when the keeper is away, and since when nobody beats.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Patience<W> {

@@ -16,6 +16,12 @@ pub(super) async fn remove(client: &Client, name: &str) -> Result<(), PostgresEr
     change(client, "", &[&only(name), &gone(name)]).await
 }
 
+/// A watchdog lets no commit wait any more, if commits still wait for nobody who is there. It may have hung before: then the name of a keeper
+/// that beats stays (trap W37).
+pub(super) async fn let_go(client: &Client, name: &str) -> Result<(), PostgresError> {
+    change(client, "", &[&gone(name)]).await
+}
+
 /// Lets commits wait for nobody who is there: whoever has this name is not waited for.
 pub(super) async fn end(client: &Client, name: &str) -> Result<(), PostgresError> {
     change(client, &gone(name), &[&only(name)]).await
@@ -37,16 +43,33 @@ pub(super) fn gone(name: &str) -> String {
     format!("FIRST 1 (\"GONE {name}\")")
 }
 
+/// Whether somebody reads the keeper's slot.
+pub(super) async fn is_connected(client: &Client, name: &str) -> Result<bool, PostgresError> {
+    let question = "SELECT count(*) FROM pg_replication_slots WHERE slot_name = $1 AND active";
+    let row = client.query_one(question, &[&name]).await?;
+    Ok(row.get::<_, i64>(0) > 0)
+}
+
 /// Sets the names, if they are one of these.
 async fn change(client: &Client, names: &str, from: &[&str]) -> Result<(), PostgresError> {
+    lock(client).await?;
+    let changed = change_locked(client, names, from).await;
+    unlock(client).await?;
+    changed
+}
+
+async fn lock(client: &Client) -> Result<(), PostgresError> {
     client
         .execute("SELECT pg_advisory_lock($1)", &[&LOCK])
         .await?;
-    let changed = change_locked(client, names, from).await;
+    Ok(())
+}
+
+async fn unlock(client: &Client) -> Result<(), PostgresError> {
     client
         .execute("SELECT pg_advisory_unlock($1)", &[&LOCK])
         .await?;
-    changed
+    Ok(())
 }
 
 async fn change_locked(client: &Client, names: &str, from: &[&str]) -> Result<(), PostgresError> {

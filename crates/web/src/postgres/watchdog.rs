@@ -66,7 +66,7 @@ async fn look(source: &Postgres, says: &watch::Sender<Watched>) -> Result<(), Po
             }
             Deed::LetGo(why) => {
                 tracing::warn!("commits go on without {}: {why}", source.name());
-                standby::remove(&client, source.name()).await?;
+                standby::let_go(&client, source.name()).await?;
                 says.send_replace(Watched::LetGo(why));
             }
         }
@@ -85,11 +85,9 @@ async fn see(client: &Client, name: &str) -> Result<Look<(i32, String)>, Postgre
     let question = "SELECT pid, coalesce(backend_xid::text, '') FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
     let rows = client.query(question, &[]).await?;
     let waiting = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
-    let question = "SELECT count(*) FROM pg_replication_slots WHERE slot_name = $1 AND active";
-    let row = client.query_one(question, &[&name]).await?;
     Ok(Look {
         names,
         waiting,
-        is_away: row.get::<_, i64>(0) == 0,
+        is_away: !standby::is_connected(client, name).await?,
     })
 }
