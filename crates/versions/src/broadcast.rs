@@ -22,7 +22,7 @@ pub enum ToFollower {
     Begin(Step, u64, Vec<Place>),
     /// Store this.
     Store(Step, Store),
-    /// The answer to this question: the beat of the keeper is so old, in milliseconds.
+    /// The answer to the question of then: the beat of the keeper is so old. Both in milliseconds.
     Waits(u64, u64),
 }
 
@@ -44,10 +44,11 @@ pub struct Broadcast {
 #[derive(Debug)]
 struct Following {
     stored: Step,
+    /// Its question that is not answered yet.
+    asked_ms: Option<u64>,
     /// Since when it has not stored everything, or is away.
     late_ms: Option<u64>,
     is_away: bool,
-    question: Option<u64>,
 }
 
 impl Broadcast {
@@ -67,7 +68,7 @@ impl Broadcast {
             stored: Step::default(),
             late_ms: Some(now_ms),
             is_away: false,
-            question: None,
+            asked_ms: None,
         };
         self.followers.insert(id, following);
         self.begin(keeper)
@@ -98,15 +99,15 @@ impl Broadcast {
     pub fn lost(&mut self, id: FollowerId, now_ms: u64) {
         if let Some(following) = self.followers.get_mut(&id) {
             following.is_away = true;
-            following.question = None;
+            following.asked_ms = None;
             following.late_ms.get_or_insert(now_ms);
         }
     }
 
     /// A follower asks: do you still wait for me? [`Broadcast::answer`] answers.
-    pub fn asked(&mut self, id: FollowerId, question: u64) {
+    pub fn asked(&mut self, id: FollowerId, asked_ms: u64) {
         if let Some(following) = self.followers.get_mut(&id) {
-            following.question = Some(question);
+            following.asked_ms = Some(asked_ms);
         }
     }
 
@@ -117,8 +118,8 @@ impl Broadcast {
         if is_late || beat_ms == 0 {
             return None;
         }
-        let question = following.question.take()?;
-        Some(ToFollower::Waits(question, now_ms.saturating_sub(beat_ms)))
+        let asked_ms = following.asked_ms.take()?;
+        Some(ToFollower::Waits(asked_ms, now_ms.saturating_sub(beat_ms)))
     }
 
     /// Strikes those whose leases have ended. They have to connect again.

@@ -39,5 +39,11 @@ pub use campaign::{Campaign, Catch, catch, run_seeds};
 pub use checker::Counts;
 pub use plan::Without;
 pub use run::{Options, Story, run};
-pub use thorp_versions::{Bug, plant};
+pub use thorp_versions::{
+    Broadcast, Bug, Cells, Event, Follower, FollowerId, Keeper, Ledger, Place, Reader, Step, Store,
+    ToFollower, UpdateId, Word, Writable, Writer, plant,
+};
+pub use thorp_web::{
+    Asked, Cache, Deed, Dependencies, Filling, Names, Step as Next, Waiting, Weight,
+};
 pub use time::At;

@@ -37,6 +37,9 @@ enum Command {
     },
     /// Looks for each planted bug, and says which seed shows it
     Bugs {
+        /// Only this one
+        #[arg(long)]
+        bug: Option<String>,
         /// At most so many seeds for each
         #[arg(long, default_value_t = 5_000)]
         seeds_max: u64,
@@ -50,7 +53,11 @@ fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Run { first, seeds, jobs } => run_many(first, seeds, jobs),
         Command::Tell { seed, bug } => tell(seed, bug.as_deref()),
-        Command::Bugs { seeds_max, jobs } => bugs(seeds_max, jobs),
+        Command::Bugs {
+            bug,
+            seeds_max,
+            jobs,
+        } => bugs(bug.as_deref(), seeds_max, jobs),
     }
 }
 
@@ -66,7 +73,7 @@ fn run_many(first: u64, seeds: u64, jobs: u64) -> ExitCode {
         None => ExitCode::SUCCESS,
         Some(story) => {
             println!("seed {}: {}", story.seed, story.failure.unwrap_or_default());
-            println!("make web-sim-tell SEED={}", story.seed);
+            println!("thorp-web-sim tell --seed {}", story.seed);
             ExitCode::FAILURE
         }
     }
@@ -105,7 +112,7 @@ fn tell(seed: u64, bug: Option<&str>) -> ExitCode {
     }
 }
 
-fn bugs(seeds_max: u64, jobs: u64) -> ExitCode {
+fn bugs(only: Option<&str>, seeds_max: u64, jobs: u64) -> ExitCode {
     let planted = Bug::ALL
         .iter()
         .map(|bug| (bug.name().to_owned(), Some(*bug), None));
@@ -113,7 +120,8 @@ fn bugs(seeds_max: u64, jobs: u64) -> ExitCode {
         .iter()
         .map(|without| (format!("{without:?}"), None, Some(*without)));
     let mut missed = 0;
-    for (name, bug, without) in planted.chain(missing) {
+    let is_wanted = |name: &str| only.is_none_or(|only| only == name);
+    for (name, bug, without) in planted.chain(missing).filter(|(name, ..)| is_wanted(name)) {
         let options = Options {
             keeps_lines: false,
             without,

@@ -119,25 +119,6 @@ impl Plan {
         }
     }
 
-    /// A world of a story: nothing happens by itself.
-    pub(crate) fn quiet() -> Plan {
-        Plan {
-            writers: 0,
-            readers: 0,
-            proxies: 1,
-            followers: 0,
-            watchdogs: 1,
-            first_number: 700,
-            unnamed_percent: 0,
-            alone_percent: 0,
-            failing_percent: 0,
-            busy_checkpointer_percent: 0,
-            holds_loads: false,
-            faults: Vec::new(),
-            ..Plan::drawn(1, None)
-        }
-    }
-
     /// What the clock of a host says when the world begins.
     pub(crate) fn clock_ms(&self, host: usize) -> u64 {
         self.clocks_ms.get(host).copied().unwrap_or(1)

@@ -30,11 +30,14 @@ struct Process {
 /// An answer and how it came; none if the connection breaks.
 type Given = Option<(Arc<Answer>, &'static str)>;
 
+/// What a client does with it.
+type Then = Box<dyn FnOnce(&Rc<World>, Given)>;
+
 /// A client's request.
 struct Request {
     page: Page,
     asked: Option<Asked<Page>>,
-    then: Box<dyn FnOnce(&Rc<World>, Given)>,
+    then: Then,
 }
 
 impl ProxyHost {

@@ -67,8 +67,6 @@ pub(crate) struct World {
     links: RefCell<BTreeMap<(Who, u64), At>>,
     random: RefCell<Xoshiro256>,
     digest: RefCell<Digest>,
-    /// What a story does before its n-th load or store.
-    held: RefCell<Option<(Who, usize, Act)>>,
     /// What the application has cached for itself, if its answers are not fresh.
     pub(crate) old: RefCell<BTreeMap<Page, (At, Arc<Answer>)>>,
     /// Links to the database are slow until then.
@@ -96,7 +94,6 @@ impl World {
             links: RefCell::default(),
             random: RefCell::new(Xoshiro256::new(seed ^ 0x7765_6273_696d)),
             digest: RefCell::new(Digest::new(keeps_lines)),
-            held: RefCell::default(),
             old: RefCell::default(),
             slow_until: Cell::default(),
             is_over: Cell::new(false),
@@ -213,7 +210,6 @@ impl World {
 
     /// A load or store is next: the world may go on before it.
     pub(crate) fn between(self: &Rc<Self>, who: Who) {
-        self.hold(who);
         if self.depth.get() >= DEPTH_MAX {
             return;
         }
@@ -240,33 +236,6 @@ impl World {
             60..300 => random.range(1, 5_000),
             _ => 0,
         }
-    }
-
-    /// A story does this before somebody's n-th load or store from now.
-    pub(crate) fn hold_before(
-        &self,
-        who: Who,
-        loads: usize,
-        act: impl FnOnce(&Rc<World>) + 'static,
-    ) {
-        self.held.replace(Some((who, loads, Box::new(act))));
-    }
-
-    fn hold(self: &Rc<Self>, who: Who) {
-        let mut held = self.held.borrow_mut();
-        let act = match held.take() {
-            Some((holds, 1, act)) if holds == who => act,
-            Some((holds, left, act)) if holds == who => {
-                *held = Some((holds, left - 1, act));
-                return;
-            }
-            other => {
-                *held = other;
-                return;
-            }
-        };
-        drop(held);
-        act(self);
     }
 
     // --- Places and distances ---
