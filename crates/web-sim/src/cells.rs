@@ -1,6 +1,5 @@
 //! The cells of a simulated table: the world may go on before each load and store.
 
-use crate::world::World;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -19,6 +18,11 @@ pub(crate) enum Who {
     Proxy(usize),
     /// The database, and whatever never hangs.
     Nobody,
+}
+
+/// A world that may go on before somebody loads or stores.
+pub(crate) trait Passes {
+    fn pass(self: Rc<Self>, who: Who);
 }
 
 /// The memory of a table. Cells that nobody has touched are all the same.
@@ -54,25 +58,26 @@ impl Memory {
 }
 
 /// A table as one process sees it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Seen {
     memory: Rc<Memory>,
-    world: Weak<World>,
+    world: Weak<dyn Passes>,
     who: Who,
     /// A process that is dead stores nothing more.
     is_alive: Rc<Cell<bool>>,
 }
 
 impl Seen {
-    pub(crate) fn new(
+    pub(crate) fn new<P: Passes + 'static>(
         memory: &Rc<Memory>,
-        world: &Rc<World>,
+        world: &Rc<P>,
         who: Who,
         is_alive: &Rc<Cell<bool>>,
     ) -> Self {
+        let world: Weak<P> = Rc::downgrade(world);
         Seen {
             memory: Rc::clone(memory),
-            world: Rc::downgrade(world),
+            world,
             who,
             is_alive: Rc::clone(is_alive),
         }
@@ -80,7 +85,7 @@ impl Seen {
 
     fn pass(&self) {
         if let Some(world) = self.world.upgrade() {
-            world.between(self.who);
+            world.pass(self.who);
         }
     }
 }

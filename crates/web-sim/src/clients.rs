@@ -5,23 +5,9 @@ use crate::commits;
 use crate::database::{Content, Row, Xid};
 use crate::pages::Page;
 use crate::proxy;
+use crate::updates::Pending;
 use crate::world::World;
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::rc::Rc;
-
-/// Updates that are under way, and the last value that was written.
-#[derive(Default)]
-pub(crate) struct Clients {
-    pending: RefCell<BTreeMap<Xid, Pending>>,
-    last: Cell<u64>,
-}
-
-struct Pending {
-    writes: Vec<(Row, u64)>,
-    /// Who writes again after it.
-    writer: Option<usize>,
-}
 
 /// Everybody begins.
 pub(crate) fn start(world: &Rc<World>) {
@@ -36,7 +22,7 @@ pub(crate) fn start(world: &Rc<World>) {
 
 /// The database is back: who waited for it begins anew.
 pub(crate) fn restart_writers(world: &Rc<World>) {
-    world.clients.pending.borrow_mut().clear();
+    world.updates.pending.borrow_mut().clear();
     for writer in 0..world.plan.writers {
         write_again(world, writer);
     }
@@ -61,12 +47,12 @@ fn write_again(world: &Rc<World>, writer: usize) {
 
 /// Updates these rows.
 pub(crate) fn write(world: &Rc<World>, rows: Vec<Row>, writer: Option<usize>) {
-    let value = world.clients.last.get() + 1;
-    world.clients.last.set(value);
+    let value = world.updates.last.get() + 1;
+    world.updates.last.set(value);
     let writes: Vec<(Row, u64)> = rows.iter().map(|row| (*row, value)).collect();
     let xid = world.database.borrow_mut().begin(writes.clone());
     let pending = Pending { writes, writer };
-    world.clients.pending.borrow_mut().insert(xid, pending);
+    world.updates.pending.borrow_mut().insert(xid, pending);
     let us = match world.percent(4) {
         true => world.range(100_000, 4_000_000),
         false => world.range(100, 4_000),
@@ -82,7 +68,7 @@ pub(crate) fn write(world: &Rc<World>, rows: Vec<Row>, writer: Option<usize>) {
 
 /// A commit is acknowledged to its client.
 pub(crate) fn committed(world: &Rc<World>, xid: Xid) {
-    let pending = world.clients.pending.borrow_mut().remove(&xid);
+    let pending = world.updates.pending.borrow_mut().remove(&xid);
     let Some(pending) = pending else {
         return;
     };

@@ -1,9 +1,7 @@
 //! Commits on their way: in the log, released, visible, answered.
 
 use crate::cells::Who;
-use crate::clients;
 use crate::database::{Content, Database, Xid};
-use crate::keeper;
 use crate::world::World;
 use std::rc::Rc;
 
@@ -14,7 +12,7 @@ pub(crate) fn commit(world: &Rc<World>, xid: Xid, content: Content) {
     }
     world.note("commits", &[xid]);
     let goes_on = world.database.borrow_mut().commit(xid, content);
-    keeper::deliver_soon(world);
+    (world.hooks.log_grew)(world);
     if goes_on {
         release(world, vec![xid]);
     }
@@ -40,7 +38,7 @@ pub(crate) fn release(world: &Rc<World>, xids: Vec<Xid>) {
             world.database.borrow_mut().show(xid);
             world.after(world.range(20, 500), Who::Nobody, move |world| {
                 if is_same(world) {
-                    clients::committed(world, xid);
+                    (world.hooks.committed)(world, xid);
                 }
             });
         });

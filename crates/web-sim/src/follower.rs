@@ -1,9 +1,10 @@
 //! The processes of followers: copies of the keeper's table on other hosts.
 
-use crate::cells::{Memory, Seen, Who};
+use crate::cells::{Seen, Who};
+use crate::follower_host::Process;
 use crate::keeper;
 use crate::world::World;
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::rc::Rc;
 use thorp_versions::{Follower, ToFollower, ToKeeper, Writer};
 
@@ -12,51 +13,8 @@ const CONNECT_AGAIN_AFTER_US: u64 = 100_000;
 /// A keeper that says nothing for so many questions is gone.
 const UNANSWERED_MAX: u32 = 4;
 
-/// The connections of followers: to them, and from them.
-pub(crate) const DOWN: u64 = 2;
+/// The connection from a follower.
 const UP: u64 = 3;
-
-/// Where a follower runs. Its table outlives its process.
-pub(crate) struct FollowerHost {
-    number: usize,
-    pub(crate) memory: Rc<Memory>,
-    process: RefCell<Option<Process>>,
-    connections: Cell<u64>,
-}
-
-struct Process {
-    is_alive: Rc<Cell<bool>>,
-    /// None while it is at work.
-    follower: Option<Follower<Seen>>,
-    connection: u64,
-    unanswered: u32,
-}
-
-impl FollowerHost {
-    pub(crate) fn new(number: usize) -> Self {
-        FollowerHost {
-            number,
-            memory: Memory::new(),
-            process: RefCell::new(None),
-            connections: Cell::new(0),
-        }
-    }
-
-    pub(crate) fn number(&self) -> usize {
-        self.number
-    }
-
-    pub(crate) fn who(&self) -> Who {
-        Who::Follower(self.number)
-    }
-
-    fn change<T>(&self, connection: u64, change: impl FnOnce(&mut Process) -> T) -> Option<T> {
-        let mut process = self.process.borrow_mut();
-        let process = process.as_mut();
-        let process = process.filter(|process| process.connection == connection)?;
-        Some(change(process))
-    }
-}
 
 /// A process starts, if none is there.
 pub(crate) fn start(world: &Rc<World>, number: usize) {

@@ -1,16 +1,17 @@
 //! The keeper's process. What it decides is in the code that ships; here are its messages, and how long they take.
 
-use crate::cells::{Memory, Seen, Who};
+use crate::cells::{Seen, Who};
 use crate::commits;
 use crate::database::{Content, Database, Position, Standby, Xid};
-use crate::follower;
+use crate::follower_host::DOWN;
+use crate::keeper_host::Process;
 use crate::pages;
 use crate::world::World;
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use thorp_versions::{
-    Action, Broadcast, Event, FollowerId, Ledger, Step, ToFollower, ToKeeper, UpdateId, Writer,
+    Action, Broadcast, Event, FollowerId, Ledger, ToFollower, ToKeeper, UpdateId, Writer,
 };
 use thorp_web::{Found, GoingLive, Numbers, Question, Task, leaves_after_ms};
 
@@ -26,81 +27,6 @@ const FOLLOWERS_EVERY_US: u64 = 100_000;
 const STREAM: u64 = 0;
 /// The same in the other direction.
 const FEEDBACK: u64 = 1;
-
-/// The keeper's machine: its table outlives its process.
-pub(crate) struct KeeperHost {
-    pub(crate) memory: Rc<Memory>,
-    process: RefCell<Option<Process>>,
-    lives: Cell<u64>,
-}
-
-/// One process.
-struct Process {
-    is_alive: Rc<Cell<bool>>,
-    /// None while it is at work.
-    ledger: Option<Ledger<Seen>>,
-    /// Which of all lives between two losses of the database.
-    life: u64,
-    is_live: bool,
-    going: GoingLive,
-    numbers: Numbers,
-    /// Its message that is not decoded yet, and its transaction.
-    awaited: Option<(u64, Xid)>,
-    /// Where its message ends.
-    position: Option<Position>,
-    delivered: Position,
-    is_delivering: bool,
-    /// Updates that no snapshot has shown yet.
-    open: BTreeSet<Xid>,
-    is_looking: bool,
-    broadcast: Broadcast,
-    /// The connections of its followers.
-    links: BTreeMap<usize, u64>,
-    /// What is to be acknowledged once all followers have a step, and for which life.
-    pending: VecDeque<(Step, u64, Position)>,
-}
-
-impl KeeperHost {
-    pub(crate) fn new() -> Self {
-        KeeperHost {
-            memory: Memory::new(),
-            process: RefCell::new(None),
-            lives: Cell::new(0),
-        }
-    }
-
-    fn next_life(&self) -> u64 {
-        self.lives.set(self.lives.get() + 1);
-        self.lives.get()
-    }
-
-    /// The life that the process is in.
-    fn life(&self) -> Option<u64> {
-        self.process.borrow().as_ref().map(|process| process.life)
-    }
-
-    fn change<T>(&self, life: u64, change: impl FnOnce(&mut Process) -> T) -> Option<T> {
-        let mut process = self.process.borrow_mut();
-        let process = process.as_mut().filter(|process| process.life == life)?;
-        Some(change(process))
-    }
-
-    /// The process, whichever life it is in.
-    fn with<T>(&self, change: impl FnOnce(&mut Process) -> T) -> Option<T> {
-        self.process.borrow_mut().as_mut().map(change)
-    }
-
-    pub(crate) fn is_running(&self) -> bool {
-        self.process.borrow().is_some()
-    }
-
-    pub(crate) fn is_live(&self) -> bool {
-        self.process
-            .borrow()
-            .as_ref()
-            .is_some_and(|one| one.is_live)
-    }
-}
 
 // --- The process ---
 
@@ -144,7 +70,7 @@ pub(crate) fn kill(world: &Rc<World>) {
     world.wake(Who::Keeper);
     disconnect(world, process.life);
     for (number, connection) in process.links {
-        follower::lost(world, number, connection);
+        (world.hooks.follower_lost)(world, number, connection);
     }
 }
 
@@ -552,7 +478,7 @@ fn look_at_followers(world: &Rc<World>, is_alive: Rc<Cell<bool>>) {
         drop(process);
         for (number, connection) in struck {
             world.note("struck", &[number as u64]);
-            follower::lost(world, number, connection);
+            (world.hooks.follower_lost)(world, number, connection);
         }
         acknowledge_what_is_everywhere(world);
         look_at_followers(world, is_alive);
@@ -572,7 +498,7 @@ pub(crate) fn join(world: &Rc<World>, number: usize, connection: u64) {
     });
     match begin.flatten() {
         Some(begin) => send_down(world, number, connection, begin),
-        None => follower::lost(world, number, connection),
+        None => (world.hooks.follower_lost)(world, number, connection),
     }
 }
 
@@ -621,8 +547,8 @@ fn send_to_all(world: &Rc<World>, message: &ToFollower) {
 fn send_down(world: &Rc<World>, number: usize, connection: u64, message: ToFollower) {
     let who = world.followers[number].who();
     let us = world.to_follower();
-    world.send((who, follower::DOWN), us, who, move |world| {
-        follower::receive(world, number, connection, message);
+    world.send((who, DOWN), us, who, move |world| {
+        (world.hooks.to_follower)(world, number, connection, message);
     });
 }
 

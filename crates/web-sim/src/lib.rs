@@ -10,7 +10,8 @@
 //! | `cells` | tables, with a seam before each load and store |
 //! | `database`, `commits` | commits that wait for their standby, and are visible some time after it |
 //! | `keeper`, `follower`, `watchdog`, `proxy`, `origin` | the processes |
-//! | `clients`, `faults` | who writes and reads, and what goes wrong |
+//! | `keeper_host` and others | what there is on a machine; the world has them |
+//! | `clients`, `updates`, `faults` | who writes and reads, and what goes wrong |
 //! | `checker` | the promise |
 //! | `run`, `campaign` | one seed, and many |
 
@@ -25,14 +26,19 @@ mod database;
 mod digest;
 mod faults;
 mod follower;
+mod follower_host;
 mod keeper;
+mod keeper_host;
 mod origin;
 mod pages;
 mod plan;
 mod proxy;
+mod proxy_host;
 mod run;
 mod time;
+mod updates;
 mod watchdog;
+mod watchdog_host;
 mod world;
 
 pub use campaign::{Campaign, Catch, catch, run_seeds};

@@ -3,61 +3,19 @@
 use crate::cells::{Memory, Seen, Who};
 use crate::origin;
 use crate::pages::{Answer, Page};
+use crate::proxy_host::{self, Given};
 use crate::world::World;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use thorp_versions::Reader;
-use thorp_web::{Asked, Cache, Filling, Step, Waiting};
+use thorp_web::{Cache, Filling, Step};
 
 /// No entry is evicted.
 const BYTES: u64 = 1 << 20;
 
-/// Where a proxy runs.
-pub(crate) struct ProxyHost {
-    number: usize,
-    process: RefCell<Option<Rc<Process>>>,
-}
-
-/// One process of a proxy.
-struct Process {
-    number: usize,
-    is_alive: Rc<Cell<bool>>,
-    cache: Cache<Page, Answer, Seen>,
-    waiting: RefCell<Vec<(Request, Waiting<Answer>)>>,
-}
-
-/// An answer and how it came; none if the connection breaks.
-type Given = Option<(Arc<Answer>, &'static str)>;
-
-/// What a client does with it.
-type Then = Box<dyn FnOnce(&Rc<World>, Given)>;
-
-/// A client's request.
-struct Request {
-    page: Page,
-    asked: Option<Asked<Page>>,
-    then: Then,
-}
-
-impl ProxyHost {
-    pub(crate) fn new(number: usize) -> Self {
-        ProxyHost {
-            number,
-            process: RefCell::new(None),
-        }
-    }
-
-    fn who(&self) -> Who {
-        Who::Proxy(self.number)
-    }
-}
-
-impl Process {
-    fn who(&self) -> Who {
-        Who::Proxy(self.number)
-    }
-}
+type Process = proxy_host::Process<World>;
+type Request = proxy_host::Request<World>;
 
 /// Starts a proxy with an empty cache.
 pub(crate) fn start(world: &Rc<World>, number: usize) {

@@ -5,12 +5,19 @@ use crate::checker::Counts;
 use crate::pages::Page;
 use crate::plan::{Plan, Without};
 use crate::time::At;
-use crate::world::World;
+use crate::world::{Hooks, World};
 use crate::{clients, faults, follower, keeper, proxy, watchdog};
 use std::rc::Rc;
 
 /// How long the world may take to be well again once nothing goes wrong.
 const SETTLES_FOR_US: u64 = 45_000_000;
+
+const HOOKS: Hooks = Hooks {
+    log_grew: keeper::deliver_soon,
+    committed: clients::committed,
+    follower_lost: follower::lost,
+    to_follower: follower::receive,
+};
 
 /// What is wanted beside a seed.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,7 +46,7 @@ pub struct Story {
 /// Runs the world of a seed.
 pub fn run(seed: u64, options: Options) -> Story {
     let plan = Plan::drawn(seed, options.without);
-    let world = World::new(seed, plan, options.keeps_lines);
+    let world = World::new(seed, plan, HOOKS, options.keeps_lines);
     begin(&world);
     clients::start(&world);
     faults::start(&world);

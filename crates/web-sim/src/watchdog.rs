@@ -4,31 +4,11 @@ use crate::cells::Who;
 use crate::commits;
 use crate::database::{Database, Standby, Xid};
 use crate::world::World;
-use std::cell::RefCell;
 use std::rc::Rc;
-use thorp_web::{Deed, Look, Names, Patience};
+use thorp_web::{Deed, Look, Names};
 
 /// As `thorp web watchdog` has it.
 const LOOK_EVERY_US: u64 = 200_000;
-
-/// Where a watchdog runs.
-pub(crate) struct WatchdogHost {
-    number: usize,
-    patience: RefCell<Patience<Xid>>,
-}
-
-impl WatchdogHost {
-    pub(crate) fn new(number: usize) -> Self {
-        WatchdogHost {
-            number,
-            patience: RefCell::new(Patience::new()),
-        }
-    }
-
-    fn who(&self) -> Who {
-        Who::Watchdog(self.number)
-    }
-}
 
 /// Looks again and again.
 pub(crate) fn look(world: &Rc<World>, number: usize) {

@@ -1,23 +1,24 @@
 //! The world: its clock, its queue of events, and its actors.
 
-use crate::cells::{Memory, Who};
+use crate::cells::{Memory, Passes, Who};
 use crate::checker::Checker;
-use crate::clients::Clients;
-use crate::database::Database;
+use crate::database::{Database, Xid};
 use crate::digest::Digest;
-use crate::follower::FollowerHost;
-use crate::keeper::KeeperHost;
+use crate::follower_host::FollowerHost;
+use crate::keeper_host::KeeperHost;
 use crate::pages::{Answer, Page};
 use crate::plan::Plan;
-use crate::proxy::ProxyHost;
+use crate::proxy_host::ProxyHost;
 use crate::time::At;
-use crate::watchdog::WatchdogHost;
+use crate::updates::Updates;
+use crate::watchdog_host::WatchdogHost;
 use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::rc::Rc;
 use std::sync::Arc;
 use thorp_model::Xoshiro256;
+use thorp_versions::ToFollower;
 
 /// How deep loads may be held up inside each other.
 const DEPTH_MAX: usize = 3;
@@ -52,9 +53,22 @@ impl Ord for Event {
     }
 }
 
+/// What happens at other actors, if something happens at one.
+pub(crate) struct Hooks {
+    /// There is more in the database's log.
+    pub(crate) log_grew: fn(&Rc<World>),
+    /// A commit is acknowledged to its client.
+    pub(crate) committed: fn(&Rc<World>, Xid),
+    /// The connection of a follower is lost.
+    pub(crate) follower_lost: fn(&Rc<World>, usize, u64),
+    /// A message comes to a follower on this connection.
+    pub(crate) to_follower: fn(&Rc<World>, usize, u64, ToFollower),
+}
+
 /// Everything that one seed makes. Nothing is borrowed while a machine loads or stores: the world goes on meanwhile.
 pub(crate) struct World {
     pub(crate) plan: Plan,
+    pub(crate) hooks: Hooks,
     now: Cell<At>,
     numbers: Cell<u64>,
     depth: Cell<usize>,
@@ -76,13 +90,13 @@ pub(crate) struct World {
     pub(crate) keeper: KeeperHost,
     pub(crate) watchdogs: Vec<WatchdogHost>,
     pub(crate) followers: Vec<FollowerHost>,
-    pub(crate) proxies: Vec<ProxyHost>,
-    pub(crate) clients: Clients,
+    pub(crate) proxies: Vec<ProxyHost<World>>,
+    pub(crate) updates: Updates,
     pub(crate) checker: RefCell<Checker>,
 }
 
 impl World {
-    pub(crate) fn new(seed: u64, plan: Plan, keeps_lines: bool) -> Rc<World> {
+    pub(crate) fn new(seed: u64, plan: Plan, hooks: Hooks, keeps_lines: bool) -> Rc<World> {
         let database = Database::new(plan.rows, plan.first_number);
         Rc::new(World {
             now: Cell::default(),
@@ -102,9 +116,10 @@ impl World {
             watchdogs: (0..plan.watchdogs).map(WatchdogHost::new).collect(),
             followers: (0..plan.followers).map(FollowerHost::new).collect(),
             proxies: (0..plan.proxies).map(ProxyHost::new).collect(),
-            clients: Clients::default(),
+            updates: Updates::default(),
             checker: RefCell::new(Checker::new(plan.rows)),
             plan,
+            hooks,
         })
     }
 
@@ -208,7 +223,7 @@ impl World {
         done
     }
 
-    /// A load or store is next: the world may go on before it.
+    /// Something of a process is next: the world may go on before it.
     pub(crate) fn between(self: &Rc<Self>, who: Who) {
         if self.depth.get() >= DEPTH_MAX {
             return;
@@ -323,5 +338,11 @@ impl World {
     pub(crate) fn digest(&self) -> (u64, Vec<String>) {
         let digest = self.digest.borrow();
         (digest.hash(), digest.lines())
+    }
+}
+
+impl Passes for World {
+    fn pass(self: Rc<Self>, who: Who) {
+        self.between(who);
     }
 }
