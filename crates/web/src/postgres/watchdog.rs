@@ -50,7 +50,9 @@ async fn look(source: &Postgres, says: &watch::Sender<Watched>) -> Result<(), Po
     let mut patience = Patience::new();
     loop {
         let seen = see(&client, source.name()).await?;
-        match patience.look(seen, clock::now_ms()) {
+        let deed = patience.look(seen, clock::now_ms());
+        let from = deed.replaces();
+        match deed {
             Deed::Nothing => {
                 says.send_if_modified(|said| match said {
                     Watched::Blind(_) => {
@@ -62,11 +64,11 @@ async fn look(source: &Postgres, says: &watch::Sender<Watched>) -> Result<(), Po
             }
             Deed::End => {
                 tracing::warn!("commits go on without {} soon", source.name());
-                standby::end(&client, source.name()).await?;
+                standby::end(&client, source.name(), from).await?;
             }
             Deed::LetGo(why) => {
                 tracing::warn!("commits go on without {}: {why}", source.name());
-                standby::let_go(&client, source.name()).await?;
+                standby::let_go(&client, source.name(), from).await?;
                 says.send_replace(Watched::LetGo(why));
             }
         }
