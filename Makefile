@@ -33,7 +33,7 @@ FAILOVER ?=
 BUILT = $(or $(CARGO_TARGET_DIR),target)
 SKIPPED = $(abspath $(BUILT))/skipped.txt
 
-.PHONY: help build demo demo-rights demo-consistency test lint floors tla tla-deep unit models-beside kill trace histories identities bounds wiki rights-elsewhere sim logs mixed anomalies hostile same back campaign bugs web-sim web-sim-bugs fuzz tls bench large failover lab scale ocean planning clean
+.PHONY: help build demo demo-rights demo-consistency test lint floors tla tla-deep unit models-beside kill trace histories identities bounds wiki rights-elsewhere sim logs mixed anomalies hostile same back campaign bugs web-sim web-sim-bugs fuzz http-cache-tests tls bench large failover lab scale ocean planning clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -181,7 +181,7 @@ bugs: ## Every planted bug is caught, and after how many seeds: make bugs BUG_SE
 web-sim: ## The web cache from one seed, with followers and faults: make web-sim SEEDS=20000 FIRST=1
 	$(CARGO) run --profile sim -p thorp-web-sim -- run --first $(FIRST) --seeds $(SEEDS) --jobs $(JOBS)
 
-web-sim-bugs: ## Each planted bug of the web cache, and the seed that shows it; four only a story shows: make web-sim-bugs BUG_SEEDS=6000
+web-sim-bugs: ## Each planted bug of the web cache, and the seed that shows it; four only a story shows: make web-sim-bugs BUG_SEEDS=30000
 	$(CARGO) run --profile sim -p thorp-web-sim -- bugs --seeds-max $(BUG_SEEDS) --jobs $(JOBS)
 
 fuzz: ## Coverage-guided fuzzing of what comes off the wire (needs cargo-fuzz and a nightly toolchain)
@@ -189,6 +189,10 @@ fuzz: ## Coverage-guided fuzzing of what comes off the wire (needs cargo-fuzz an
 	cd fuzz && $(CARGO) +nightly fuzz run codec -- -max_total_time=$(FUZZ_SECONDS) -max_len=4096
 	cd fuzz && $(CARGO) +nightly fuzz run -s none machines corpus/machines corpus/roles -- -max_total_time=$(FUZZ_SECONDS) -max_len=4096
 	cd fuzz && $(CARGO) +nightly fuzz run -s none roles -- -max_total_time=$$((3 * $(FUZZ_SECONDS))) -max_len=4096
+
+http-cache-tests: ## A public suite of tests for HTTP caches, against thorp web on loopback (needs node and npm)
+	$(CARGO) build -p thorp-cli
+	CARGO_TARGET_DIR=$(abspath $(BUILT)) scripts/http_cache_tests.sh $(BUILT)/debug/thorp
 
 tls: ## A home's port, judged by testssl.sh (needs Debian's package testssl.sh)
 	$(CARGO) build -p thorp-cli

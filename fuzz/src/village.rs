@@ -14,10 +14,10 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use thorp_model::codec::encode;
 use thorp_model::{
-    Action, Blob, CallRequest, Certified, Delegation, Direction, Down, EdgeId, Epoch, Event,
-    Generation, HomeId, Image, MemberId, Message, Millis, NameId, NewValue, NodeKind, NotDelegated,
-    Now, Outbox, PageId, PageWrites, Part, Peer, Place, Position, Principal, Reader, RequestId,
-    SegmentId, Slot, Stamp, StateMachine, Table, Verifier, WriteOp,
+    Action, Blob, CallRequest, Certified, Direction, Down, EdgeId, Epoch, Event, Generation,
+    HomeId, Image, MemberId, Message, Millis, NameId, NewValue, NodeKind, Now, Outbox, PageId,
+    PageWrites, Part, Peer, Place, Position, Principal, Proof, Reader, RequestId, SegmentId,
+    SignedText, Slot, Stamp, StateMachine, Table, Verifier, WriteOp,
 };
 use thorp_protocol::{
     Home, HomeAction, HomeCommand, HomeConfig, LoadResult, Member, MemberCommand, MemberConfig,
@@ -43,9 +43,9 @@ const MS_BETWEEN_EVENTS: u64 = 100;
 struct Believing;
 
 impl Verifier for Believing {
-    fn verify(&self, delegation: &Delegation, _: Millis) -> Result<Certified, NotDelegated> {
-        let name = delegation.text.member.name();
-        Ok(Certified {
+    fn verify(&self, text: &dyn SignedText, _: &Proof, _: Millis) -> Option<Certified> {
+        let name = text.by();
+        Some(Certified {
             name: format!("{name:?}"),
             who: Principal {
                 name,

@@ -9,7 +9,7 @@ mod common;
 
 use common::commands::{Listed, all, examples, for_each_at_once};
 use common::dev_village::{DevVillage, cut_journal, document, stopped_home};
-use common::scene::{PRINTS, Scene};
+use common::scene::{PRINTS, Scene, is_lacking};
 use common::schema::{self, Schema};
 use common::{thorp, two_homes};
 use serde_json::{Value, json};
@@ -44,6 +44,9 @@ fn documents_are_as_their_schemas_say() {
     let all = all().into_iter().filter(|listed| !listed.is_group);
     let all = all.filter(|listed| !WITHOUT.contains(&&*listed.command));
     for_each_at_once(all.collect(), |Listed { command, help, .. }| {
+        if is_lacking(&command) {
+            return;
+        }
         let scene = Scene::of(&command);
         let schema = Schema::named(&schema_of(&command));
         let mut checked = 0;

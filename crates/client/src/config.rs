@@ -44,6 +44,7 @@ pub struct JoinConfig {
     pub(crate) record_trace: Option<PathBuf>,
     pub(crate) under: Vec<LockNumber>,
     pub(crate) log: Option<PathBuf>,
+    pub(crate) keeps_for_neighbours: bool,
     pub(crate) conflicts: Conflicts,
     pub(crate) session: Session,
 }
@@ -107,6 +108,7 @@ impl JoinConfig {
             record_trace: None,
             under: Vec::new(),
             log: None,
+            keeps_for_neighbours: false,
             conflicts: Conflicts::Keep,
             session: Session::default(),
         }
@@ -222,6 +224,13 @@ impl JoinConfig {
     /// name, and to one process at a time; what an earlier process left there, this one sends.
     pub fn log(mut self, dir: impl Into<PathBuf>) -> Self {
         self.log = Some(dir.into());
+        self
+    }
+
+    /// The log ([`JoinConfig::log`]) also keeps updates of neighbours that have none. The site has to name this member as the keeper
+    /// of its log: `thorp site --log-identity` does both. A home checks who has written each of them (rules C6 and C7).
+    pub fn keeps_for_neighbours(mut self) -> Self {
+        self.keeps_for_neighbours = true;
         self
     }
 

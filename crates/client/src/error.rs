@@ -376,6 +376,7 @@ fn kind_of_invalid(reason: InvalidCommit) -> ErrorKind {
         InvalidCommit::Generation { .. } => ErrorKind::Gone,
         InvalidCommit::TooLarge => ErrorKind::TooLarge,
         InvalidCommit::Damaged => ErrorKind::DataDamaged,
+        InvalidCommit::NotProven => ErrorKind::NoRight,
         // Staged values go when the home has forgotten the member, or with another try.
         InvalidCommit::NotStaged => ErrorKind::Conflict,
         InvalidCommit::Patch { .. }

@@ -1,14 +1,9 @@
 //! What a member signs so that sites may carry its requests (rule R2).
-//!
-//! The state machines sign and check nothing themselves: a driver hands a [`Signer`] to a member and a [`Verifier`]
-//! to a home.
 
-use crate::blob::Blob;
 use crate::ids::{DelegationNo, HomeId, MemberId, Millis, NameId};
-use crate::rights::Principal;
-use alloc::string::String;
+use crate::signing::{self, Proof, SignedText};
 use alloc::vec::Vec;
-use core::fmt::{self, Debug};
+use core::fmt;
 use serde::{Deserialize, Serialize};
 
 /// The form of [`DelegationText`]. A later form also has the incarnation of the home (rule R9).
@@ -41,50 +36,6 @@ pub struct Delegation {
     pub proof: Proof,
 }
 
-/// A signature, and the certificate whose key made it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Proof {
-    /// How it is signed, as TLS numbers signature schemes.
-    pub scheme: u16,
-    /// The member's certificate.
-    pub certificate: Blob,
-    /// The signature of [`DelegationText::signed_bytes`].
-    pub signature: Blob,
-}
-
-/// Signs in the name of a member.
-pub trait Signer: Debug + Send + Sync {
-    /// The proof that a text is this member's.
-    fn sign(&self, text: &DelegationText) -> Proof;
-}
-
-/// Checks who has signed.
-pub trait Verifier: Debug + Send + Sync {
-    /// Who has signed a delegation, by a certificate that is good at a time of the wall clock.
-    ///
-    /// # Errors
-    ///
-    /// [`NotDelegated::NotProven`].
-    fn verify(&self, delegation: &Delegation, wall: Millis) -> Result<Certified, NotDelegated>;
-}
-
-/// Who has signed, by its certificate.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Certified {
-    /// The name in the certificate.
-    pub name: String,
-    /// Whose rights count.
-    pub who: Principal,
-}
-
-/// A signer without a key: homes take its statements only on the member's own edge.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NoSigner;
-
-/// A verifier that knows no certificate: members have to come by edges of their own.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NoVerifier;
-
 /// Why a home takes no request of a member by a site (rule R2). The id of a commit stays usable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum NotDelegated {
@@ -104,45 +55,13 @@ pub enum NotDelegated {
     NotProven,
 }
 
-impl DelegationText {
-    /// The bytes that a member of a village signs. They begin with words that no other signature of Thorp or TLS
-    /// begins with.
-    pub fn signed_bytes(&self, village: &str) -> Vec<u8> {
-        let mut bytes = Vec::from(SIGNED_FOR);
-        bytes.extend(village.as_bytes());
-        bytes.push(0);
-        // Encoding into memory fails for no value of this type.
-        bytes.extend(postcard::to_allocvec(self).unwrap_or_default());
-        bytes
-    }
-}
-
-impl Proof {
-    /// A proof of nothing.
-    pub fn none() -> Self {
-        let nothing = Blob::from(Vec::new());
-        Proof {
-            scheme: 0,
-            certificate: nothing.clone(),
-            signature: nothing,
-        }
+impl SignedText for DelegationText {
+    fn by(&self) -> NameId {
+        self.member.name()
     }
 
-    /// Its bytes, for limits.
-    pub fn bytes(&self) -> usize {
-        self.certificate.bytes().len() + self.signature.bytes().len()
-    }
-}
-
-impl Signer for NoSigner {
-    fn sign(&self, _: &DelegationText) -> Proof {
-        Proof::none()
-    }
-}
-
-impl Verifier for NoVerifier {
-    fn verify(&self, _: &Delegation, _: Millis) -> Result<Certified, NotDelegated> {
-        Err(NotDelegated::NotProven)
+    fn signed_bytes(&self, village: &str) -> Vec<u8> {
+        signing::bytes_of(b"thorp delegation\0", village, self)
     }
 }
 
@@ -173,9 +92,6 @@ impl fmt::Display for NotDelegated {
         })
     }
 }
-
-/// What every signed text begins with.
-const SIGNED_FOR: &[u8] = b"thorp delegation\0";
 
 #[cfg(test)]
 mod tests {
@@ -225,17 +141,5 @@ mod tests {
             assert_ne!(other.signed_bytes("0123"), signed, "{other:?}");
         }
         assert_ne!(text().signed_bytes("0124"), signed);
-    }
-
-    #[test]
-    fn without_a_key_nothing_is_proven() {
-        let proof = NoSigner.sign(&text());
-        assert_eq!(proof.bytes(), 0);
-        let delegation = Delegation {
-            text: text(),
-            proof,
-        };
-        let verified = NoVerifier.verify(&delegation, Millis(0));
-        assert_eq!(verified, Err(NotDelegated::NotProven));
     }
 }

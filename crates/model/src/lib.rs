@@ -19,6 +19,7 @@ extern crate alloc;
 
 mod audience;
 mod audit;
+mod authorship;
 mod blob;
 mod carriers;
 pub mod change;
@@ -47,6 +48,7 @@ mod receipt;
 pub mod records;
 mod rights;
 mod share;
+mod signing;
 mod slots;
 pub mod snapshot;
 mod storage;
@@ -56,6 +58,7 @@ pub use audience::Audience;
 pub use audit::{
     AUDIT_PAGES, AUDIT_PATH, AUDIT_RECORDS_MAX, AuditEvent, AuditRecord, TurnedAway, WhyTurnedAway,
 };
+pub use authorship::{AUTHORSHIP_VERSION, Author, AuthorText, Authorship, CustodyText};
 pub use blob::Blob;
 pub use carriers::{Carrier, Carriers, NoCarrier};
 pub use change::{NewValue, PageChange, PageSlots, SlotChange, SlotSet, WriteOp};
@@ -63,10 +66,7 @@ pub use consistency::{
     AccessMode, Consistency, Contradiction, Failures, Moment, NoConsistency, SessionKind,
     UpdateOrder,
 };
-pub use delegation::{
-    Certified, DELEGATION_VERSION, Delegation, DelegationText, NoSigner, NoVerifier, NotDelegated,
-    Proof, Signer, Verifier,
-};
+pub use delegation::{DELEGATION_VERSION, Delegation, DelegationText, NotDelegated};
 pub use digest::{PageDigest, PartDigest};
 pub use history::{
     Closed, HomeOpened, HowOpened, Incarnation, KnownHistory, LifeEnd, LifeId, Lives, Met,
@@ -84,9 +84,9 @@ pub use lock::{Fence, Lock, LockMode};
 pub use machine::{Action, Command, Direction, Event, Outbox, StateMachine};
 pub use message::{
     CallError, CallId, CallRequest, CallResponse, CommitRequest, Decision, Doubt, DoubtHome, Down,
-    FetchRefusal, FetchResult, HomeNames, InvalidCommit, Joint, JointAnswer, JointPart,
-    JointQuestion, Message, OtherHome, Outcome, PageWrites, Part, Participant, PeerImage, Refusal,
-    Reported, Ruling, SegmentInfo, Step, Up,
+    FetchRefusal, FetchResult, HomeNames, InCustody, InvalidCommit, Joint, JointAnswer, JointPart,
+    JointQuestion, Message, NotKept, OtherHome, Outcome, PageWrites, Part, Participant, PeerImage,
+    Refusal, Reported, Ruling, SegmentInfo, Step, Up,
 };
 pub use note::Note;
 pub use privilege::Privilege;
@@ -99,6 +99,7 @@ pub use rights::{
     RightsList, Subject, rights_page,
 };
 pub use share::Share;
+pub use signing::{Certified, NoSigner, NoVerifier, Proof, SignedText, Signer, Verifier};
 pub use storage::{Batch, Engine, Mark, Op, Purpose, Reader, Scan, StorageError, Table};
 pub use update::{
     LogHead, LogId, LogState, TentativeChange, Update, UpdateId, believed_ms, believed_until,

@@ -523,6 +523,9 @@ pub const LOG_UPDATES_MAX: usize = 65_536;
 /// Bytes of them.
 pub const LOG_BYTES_MAX: usize = 256 << 20;
 
+/// Bytes of updates that members give to the log of their site, and that the site has on their way into it (rule C6).
+pub const KEEP_BYTES_MAX: usize = 64 << 20;
+
 /// How often a conflict routine sends again what one refused update writes. Then it goes to the list of rejected ones (rule C6).
 pub const CONFLICT_ATTEMPTS_MAX: u32 = 3;
 

@@ -421,6 +421,14 @@ bugs! {
     OverlayOfNow,
     /// Trap C41: a home takes an update of the log of another.
     OtherLogTaken,
+    /// Trap C41: a home believes a site which number a log has given to an update, and what the update writes.
+    CustodyBelieved,
+    /// Rule C7: a home believes the log of a site who has written an update.
+    AuthorBelieved,
+    /// Rule C6: the log of a site does not look who has signed what it keeps.
+    KeptUnproven,
+    /// Rule R4: a site shows what the log of the site keeps, whether or not its author may write there.
+    AuthorsNotAsked,
     /// Trap C43: a home that goes on in another incarnation forgets how far the logs are.
     SavedNotKept,
     /// Rule C5: a home that starts again does not look when the locks end that it finds.

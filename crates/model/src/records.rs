@@ -2,8 +2,8 @@
 //! big-endian, so that they sort.
 
 use crate::{
-    Blob, CommitId, CommitRequest, DelegationNo, Fence, HomeId, Image, Incarnation, LogId,
-    MemberId, NameId, Op, Outcome, Overflow, PageChange, PageId, PageNo, PageWrites, Part,
+    Authorship, Blob, CommitId, CommitRequest, DelegationNo, Fence, HomeId, Image, Incarnation,
+    LogId, MemberId, NameId, Op, Outcome, Overflow, PageChange, PageId, PageNo, PageWrites, Part,
     Participant, Position, Reader, Receipt, Refusal, Registration, SegmentId, SlotSet, Stamp,
     StorageError, Table, Update, UpdateId,
 };
@@ -14,8 +14,9 @@ use serde::{Deserialize, Serialize};
 
 /// The version of these records. A home refuses to open later ones; version 1
 /// had nothing set aside, version 2 had no rights lists, version 3 had no delegations, version 4 had no shares of names,
-/// version 5 had no system pages, version 6 had no refusals of procedures, version 7 had no logs, version 8 had no locks.
-pub const FORMAT_VERSION: u32 = 10;
+/// version 5 had no system pages, version 6 had no refusals of procedures, version 7 had no logs, version 8 had no locks,
+/// version 9 had no procedure that met a key that was taken, version 10 had no author of an update that was not proven.
+pub const FORMAT_VERSION: u32 = 11;
 
 /// Whether this program can go on from records of a version.
 pub fn is_known_format(format: u32) -> bool {
@@ -177,6 +178,8 @@ pub struct UpdateRecord {
     pub update: Update,
     /// Why its home has refused it: it is on the list of rejected updates. None: the home has not said.
     pub rejected: Option<Refusal>,
+    /// Who has written it, if that is not the log's own member.
+    pub author: Option<Authorship>,
 }
 
 /// What a log notes of an update for conflict routines: `meta/conflict/HOME/LOG/SEGMENT/NUMBER` of its own directory (rule C6).

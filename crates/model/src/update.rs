@@ -72,13 +72,18 @@ impl Update {
 
     /// Bytes of values and slots, for limits.
     pub fn bytes(&self) -> usize {
+        Update::bytes_of(&self.writes)
+    }
+
+    /// Bytes of what an update writes.
+    pub(crate) fn bytes_of(writes: &[PageWrites]) -> usize {
         let slots = |page: &PageWrites| {
             page.slots
                 .iter()
                 .map(|(_, op)| 16 + op.bytes())
                 .sum::<usize>()
         };
-        let pages = self.writes.iter();
+        let pages = writes.iter();
         64 + pages.map(|page| 16 + slots(page)).sum::<usize>()
     }
 

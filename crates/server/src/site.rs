@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use thorp_model::Outbox;
+use thorp_model::{NameId, Outbox};
 use thorp_net::driver::{Driver, Handle, NoWorld, ParentConfig};
 use thorp_net::{Address, Identity, NodeRole, issue};
 use thorp_protocol::{ParentNames, Redirector, RedirectorConfig};
@@ -68,6 +68,7 @@ impl SiteServer {
             .map(|address| Http::start((address, config.http_for), &own, view));
         let mut core = RedirectorConfig::new(node, name.to_owned());
         core.parents = Some(parent_names(config));
+        core.log_keeper = log_keeper(config)?;
         core.cache_bytes = config.limits.cache.size();
         core.alive = Some(config.link.alive());
         core.images_beside = config.link.lanes > 1;
@@ -146,6 +147,22 @@ fn identity(config: &SiteConfigFile) -> Result<Identity, ServerError> {
         return Err(ServerError::NoIdentity { dir, role, name });
     }
     Ok(Identity::load_of(&dir, NodeRole::Site, name)?)
+}
+
+/// The name of the member that keeps the log of the site.
+fn log_keeper(config: &SiteConfigFile) -> Result<Option<NameId>, ServerError> {
+    let Some(dir) = &config.log_identity_dir else {
+        return Ok(None);
+    };
+    let keeper = Identity::load(dir)?;
+    match keeper.role() {
+        NodeRole::Member => Ok(Some(NameId::of(keeper.name()))),
+        _ => Err(ServerError::NoIdentity {
+            dir: dir.clone(),
+            role: NodeRole::Member,
+            name: format!("{}-log", config.name()?),
+        }),
+    }
 }
 
 struct View {

@@ -104,6 +104,7 @@ pub fn kind_of(refusal: &Refusal) -> &'static str {
         InvalidCommit::UnknownHome { .. } => "invalid: UnknownHome",
         InvalidCommit::Procedure { .. } => "invalid: Procedure",
         InvalidCommit::ProcedureOfSeveral => "invalid: ProcedureOfSeveral",
+        InvalidCommit::NotProven => "invalid: NotProven",
     }
 }
 

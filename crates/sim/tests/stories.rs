@@ -68,6 +68,13 @@ fn every_planted_bug_fails_a_story() {
 
 /// Which story catches which bug.
 const CAUGHT: &[(Bug, &str)] = &[
+    (Bug::CustodyBelieved, "trap-c41-a-site-changes-an-update"),
+    (Bug::AuthorBelieved, "a-log-makes-an-author-up"),
+    (Bug::KeptUnproven, "a-site-changes-what-its-log-keeps"),
+    (
+        Bug::AuthorsNotAsked,
+        "a-reader-writes-by-the-log-of-its-site",
+    ),
     (Bug::RightsNotChecked, "rights"),
     (Bug::ParkedNotChecked, "trap-r08-revoked-while-parked"),
     (Bug::ReadersNotTold, "trap-r05-failover"),

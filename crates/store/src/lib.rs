@@ -122,6 +122,7 @@ mod journal;
 mod manifest;
 mod marker;
 mod note;
+mod older_log;
 mod opening;
 mod options;
 mod origin;

@@ -1,6 +1,7 @@
 //! The log of a member: updates that their homes have not executed, in a directory of its own (rule C6).
 
 use crate::error::OpenError;
+use crate::older_log;
 use crate::options::Options;
 use crate::store::Store;
 use serde::de::DeserializeOwned;
@@ -14,8 +15,9 @@ use thorp_model::{
     SegmentId, StorageError, Table, Update, UpdateId,
 };
 
-/// The version of the records of a log. In version 1 no conflict routine gave an update up.
-const LOG_FORMAT: u32 = 2;
+/// The version of the records of a log. In version 1 no conflict routine gave an update up, and in versions 1 and 2 no update had
+/// another author than the member of its log.
+const LOG_FORMAT: u32 = 3;
 
 /// Memory for blocks of a log that are read from disk. It is read once.
 const LOG_CACHE_BYTES: u64 = 1 << 20;
@@ -142,15 +144,13 @@ impl UpdateLog {
                 if name.is_some_and(|name| name != owner.name) {
                     return Err(foreign(format!("the log of {}", owner.name)));
                 }
-                if owner.format < LOG_FORMAT
-                    && let Some(name) = name
-                {
+                if owner.format < LOG_FORMAT {
                     // An earlier program is not to read what this one writes.
-                    begin(&store, name)?;
+                    begin(&store, &owner.name, older_log::converted(&store)?)?;
                 }
             }
             (None, None) => return Err(foreign("a store without a log".to_owned())),
-            (None, Some(name)) => begin(&store, name)?,
+            (None, Some(name)) => begin(&store, name, Vec::new())?,
         }
         Ok(UpdateLog { store })
     }
@@ -265,8 +265,14 @@ impl UpdateLog {
         let put = renewed.iter().map(|update| {
             let key = records::update_key(update.home, update.id);
             let update = update.clone();
-            let rejected = None;
-            records::put(Table::Meta, key, &UpdateRecord { update, rejected })
+            // Whoever sends it again answers for it (rule C7).
+            let (rejected, author) = (None, None);
+            let record = UpdateRecord {
+                update,
+                rejected,
+                author,
+            };
+            records::put(Table::Meta, key, &record)
         });
         let batch = Batch {
             mark: Mark(0),
@@ -323,16 +329,21 @@ fn random_bits() -> Result<u64, StorageError> {
     Ok(u64::from_be_bytes(random))
 }
 
-fn begin(store: &Store, name: &str) -> Result<(), LogError> {
+/// Makes a store the log of a member, in one batch with what it has.
+fn begin(store: &Store, name: &str, mut ops: Vec<Op>) -> Result<(), LogError> {
     let owner = OwnerRecord {
         format: LOG_FORMAT,
         name: name.to_owned(),
     };
-    let op: Op = records::put(Table::Meta, records::LOG_OWNER_KEY.to_vec(), &owner);
+    ops.push(records::put(
+        Table::Meta,
+        records::LOG_OWNER_KEY.to_vec(),
+        &owner,
+    ));
     let batch = Batch {
         mark: Mark(0),
         purpose: Purpose::NewData,
-        ops: vec![op],
+        ops,
     };
     Ok(store.commit(&[batch])?)
 }
@@ -340,6 +351,7 @@ fn begin(store: &Store, name: &str) -> Result<(), LogError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::older_log::UnauthoredRecord;
     use thorp_model::{Refusal, WhyLeft};
 
     fn update(number: u64) -> Update {
@@ -357,8 +369,12 @@ mod tests {
     fn put(number: u64) -> Op {
         let update = update(number);
         let key = records::update_key(update.home, update.id);
-        let rejected = None;
-        records::put(Table::Meta, key, &UpdateRecord { update, rejected })
+        let record = UpdateRecord {
+            update,
+            rejected: None,
+            author: None,
+        };
+        records::put(Table::Meta, key, &record)
     }
 
     fn batch(mark: u64, op: Op) -> Batch {
@@ -475,12 +491,21 @@ mod tests {
             name: "anna".to_owned(),
         };
         let key = records::LOG_OWNER_KEY.to_vec();
-        log.commit(&[batch(1, records::put(Table::Meta, key, &first))])
-            .unwrap();
+        let owner = records::put(Table::Meta, key, &first);
+        let (update, rejected) = (update(4), Some(Refusal::Unknown));
+        let key = records::update_key(update.home, update.id);
+        let old = UnauthoredRecord { update, rejected };
+        let old = records::put(Table::Meta, key, &old);
+        log.commit(&[batch(1, owner), batch(2, old)]).unwrap();
         assert_eq!(format(&log), 1);
         drop(log);
         let log = UpdateLog::open(dir.path(), "anna").unwrap();
         assert_eq!(format(&log), LOG_FORMAT);
+        let read = log.updates().unwrap();
+        let read = read
+            .iter()
+            .map(|of| (of.update.id.number, &of.rejected, &of.author));
+        assert!(read.eq([(4, &Some(Refusal::Unknown), &None)]));
     }
 
     #[test]

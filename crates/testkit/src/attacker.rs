@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use thorp_model::{
     Delegation, DelegationText, HomeId, Incarnation, LifeId, Mark, Message, Peer, Point, Position,
-    Receipt, ReceiptKey, codec,
+    Proof, Receipt, ReceiptKey, SignedText, codec,
 };
 use thorp_net::driver::{net_config, runtime_of};
 use thorp_net::{Address, FrameReceiver, FrameSender, Identity, Listener, dial};
@@ -47,8 +47,13 @@ impl Attacker {
 
     /// Signs a text with its own key, whosever text it is.
     pub fn sign(&self, text: DelegationText) -> Delegation {
-        let proof = self.identity.signer().sign(&text);
+        let proof = self.prove(&text);
         Delegation { text, proof }
+    }
+
+    /// The proof that a text is its own, whosever text it is.
+    pub fn prove(&self, text: &dyn SignedText) -> Proof {
+        self.identity.signer().sign(text)
     }
 
     /// Calls a node, greets so, and claims to hold nothing.

@@ -3,7 +3,7 @@
 use std::future::pending;
 use std::time::Duration;
 
-use thorp_model::Outbox;
+use thorp_model::{NameId, Outbox};
 use thorp_net::driver::{Driver, DriverConfig, Handle, NoWorld, ParentConfig, net_config};
 use thorp_net::{Address, Listener, NodeRole};
 use thorp_protocol::{Redirector, RedirectorConfig};
@@ -31,20 +31,22 @@ impl SiteNode {
         parents: Vec<ParentConfig>,
         cache_bytes: usize,
     ) -> Self {
-        Self::start_called(village, NAME, address, parents, cache_bytes)
+        Self::start_called(village, (NAME, None), address, parents, cache_bytes)
     }
 
-    /// As [`SiteNode::start`], with another name.
+    /// As [`SiteNode::start`], with another name, and perhaps with a log that the member of the second name keeps.
     pub(crate) fn start_called(
         village: &Authority,
-        name: &str,
+        (name, keeper): (&str, Option<&str>),
         address: &Address,
         parents: Vec<ParentConfig>,
         cache_bytes: usize,
     ) -> Self {
         let (village, name, address) = (village.clone(), name.to_owned(), address.clone());
-        let (mut node, thread) =
-            Thread::start(move || Self::open(village, name, address, parents, cache_bytes));
+        let keeper = keeper.map(NameId::of);
+        let (mut node, thread) = Thread::start(move || {
+            Self::open(village, (name, keeper), address, parents, cache_bytes)
+        });
         node.thread = Some(thread);
         node
     }
@@ -57,14 +59,14 @@ impl SiteNode {
         cache_bytes: usize,
     ) -> Self {
         let (village, name, address) = (village.clone(), NAME.to_owned(), address.clone());
-        let (node, work) = Self::open(village, name, address, parents, cache_bytes).await;
+        let (node, work) = Self::open(village, (name, None), address, parents, cache_bytes).await;
         tokio::spawn(work);
         node
     }
 
     async fn open(
         village: Authority,
-        name: String,
+        (name, log_keeper): (String, Option<NameId>),
         address: Address,
         parents: Vec<ParentConfig>,
         cache_bytes: usize,
@@ -81,6 +83,7 @@ impl SiteNode {
         let (mut driver, handle) = Driver::new(config);
         let mut config = RedirectorConfig::new(node, name.clone());
         config.cache_bytes = cache_bytes;
+        config.log_keeper = log_keeper;
         let mut site = Redirector::new(config);
         let work = async move {
             let first = Outbox::new();

@@ -67,8 +67,21 @@ impl Village {
     ///
     /// The village has such a site, or another node of this name, already.
     pub fn site(&self, name: &str, links: &[&Link]) -> SiteNode {
+        self.site_of((name, None), links)
+    }
+
+    /// As [`Village::site`], with a log that a member of another name keeps.
+    ///
+    /// # Panics
+    ///
+    /// As [`Village::site`].
+    pub fn site_with_log(&self, name: &str, keeper: &str, links: &[&Link]) -> SiteNode {
+        self.site_of((name, Some(keeper)), links)
+    }
+
+    fn site_of(&self, named: (&str, Option<&str>), links: &[&Link]) -> SiteNode {
         let parents = links.iter().map(|link| link.as_parent()).collect();
-        SiteNode::start_called(self, name, &self.socket(name), parents, SITE_BYTES)
+        SiteNode::start_called(self, named, &self.socket(named.0), parents, SITE_BYTES)
     }
 }
 

@@ -8,7 +8,9 @@
 //! | [`Ledger`] | a keeper with the table that it writes |
 //! | [`Broadcast`], [`Follower`] | copies of a table on other hosts: a commit is acknowledged when all of them have it (rule W7) |
 //! | [`Reader`] | evidence, admission, hits (rules W3 to W5) |
-//! | [`Memory`], [`Kept`], [`Mapped`] | a table in memory; in a file that this process writes; in one that others write |
+//! | [`Versions`] | what a proxy asks a table: of a [`Reader`], or of one that goes on to the next keeper's, [`Followed`] |
+//! | [`Memory`], [`Kept`], [`Mapped`] | a table of one process; one that this process writes for others; one that another writes |
+//! | [`Address`], [`Terms`] | where a mapped table is, and what it is about |
 //!
 //! ```
 //! use std::sync::Arc;
@@ -30,8 +32,12 @@
 //!
 //! All clocks here count milliseconds, also while the machine sleeps (`CLOCK_BOOTTIME`).
 
+#[cfg(not(feature = "loom"))]
+mod address;
 mod broadcast;
 mod cells;
+#[cfg(not(feature = "loom"))]
+mod followed;
 mod follower;
 mod keeper;
 mod ledger;
@@ -47,18 +53,22 @@ mod sync;
 mod word;
 mod writer;
 
+#[cfg(not(feature = "loom"))]
+pub use address::{Address, TableError, Terms};
 pub use broadcast::{Broadcast, FollowerId, Step, ToFollower};
 pub use cells::{Cells, Memory, Writable};
+#[cfg(not(feature = "loom"))]
+pub use followed::Followed;
 pub use follower::{Follower, ToKeeper};
 pub use keeper::{Action, Event, Keeper, UpdateId};
 pub use ledger::Ledger;
 pub use limits::{BEAT_MS_MAX, KEYS_OF_UPDATE_MAX, OPEN_UPDATES_MAX, WORDS};
 #[cfg(not(feature = "loom"))]
-pub use mapped::{Kept, Mapped, TableError};
+pub use mapped::{Kept, Mapped};
 pub use place::Place;
 #[cfg(feature = "planted-bugs")]
 pub use planted::plant;
 pub use planted::{Bug, is_planted};
-pub use reader::{Denied, Evidence, Passed, Reader};
+pub use reader::{Denied, Evidence, Passed, Reader, Versions};
 pub use word::Word;
 pub use writer::{Store, Writer};

@@ -17,6 +17,12 @@ const LINE: usize = if cfg!(feature = "loom") { 1 } else { 8 };
 
 #[cfg(not(feature = "loom"))]
 pub(crate) const FORMAT: usize = 0;
+/// What the table is about. It never changes.
+#[cfg(not(feature = "loom"))]
+pub(crate) const TERMS: usize = 1;
+/// Which table it is. It never changes.
+#[cfg(not(feature = "loom"))]
+pub(crate) const ID: usize = 2;
 pub(crate) const GENERATION: usize = LINE;
 pub(crate) const SEQUENCE: usize = 2 * LINE;
 pub(crate) const STORES: usize = 3 * LINE;

@@ -81,9 +81,9 @@ bugs! {
     OldOnesNotAwaited,
     /// Trap W30: a transaction's number is used without its upper half.
     BareNumber,
-    /// Trap W36: fills of before the first beat are of its generation.
+    /// Trap W37: fills of before the first beat are of its generation.
     NotRenewed,
-    /// Trap W37: a watchdog that wakes takes out any name.
+    /// Trap W38: a watchdog that wakes takes out any name.
     AnyNameLetGo,
     /// Rule W7: a keeper that stops takes its name out at once.
     LeftAtOnce,

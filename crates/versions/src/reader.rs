@@ -43,6 +43,47 @@ pub struct Passed {
     stores: u64,
 }
 
+/// What a proxy asks a table.
+pub trait Versions {
+    /// What the evidence of a fill is, if this is called before the first byte of the fill leaves (rule W3).
+    fn evidence(&self) -> Evidence;
+
+    /// Whether no dependency has changed since the evidence (rules W4 and W5). For a hit, call it after the request has arrived, and read
+    /// the clock after that, too. *Unknown* counts as a dependency, whether or not it is among them.
+    ///
+    /// # Errors
+    ///
+    /// The first reason that speaks against it.
+    fn check(
+        &self,
+        evidence: Evidence,
+        dependencies: &[Place],
+        now_ms: u64,
+    ) -> Result<Passed, Denied>;
+
+    /// The short cut: the keeper has stored nothing since a check of this entry passed, so its words are as they were (rule W5).
+    fn still(&self, passed: Passed, evidence: Evidence, now_ms: u64) -> bool;
+}
+
+impl<V: Versions + ?Sized> Versions for std::sync::Arc<V> {
+    fn evidence(&self) -> Evidence {
+        (**self).evidence()
+    }
+
+    fn check(
+        &self,
+        evidence: Evidence,
+        dependencies: &[Place],
+        now_ms: u64,
+    ) -> Result<Passed, Denied> {
+        (**self).check(evidence, dependencies, now_ms)
+    }
+
+    fn still(&self, passed: Passed, evidence: Evidence, now_ms: u64) -> bool {
+        (**self).still(passed, evidence, now_ms)
+    }
+}
+
 /// Reads a table.
 #[derive(Clone, Debug)]
 pub struct Reader<C> {
@@ -53,6 +94,11 @@ impl<C: Cells> Reader<C> {
     /// A reader of these cells.
     pub fn new(cells: C) -> Self {
         Reader { cells }
+    }
+
+    /// The cells that it reads.
+    pub fn cells(&self) -> &C {
+        &self.cells
     }
 
     /// What the evidence of a fill is, if this is called before the first byte of the fill leaves (rule W3).
@@ -137,5 +183,24 @@ impl<C: Cells> Reader<C> {
 
     fn get(&self, at: usize) -> u64 {
         self.cells.load(at)
+    }
+}
+
+impl<C: Cells> Versions for Reader<C> {
+    fn evidence(&self) -> Evidence {
+        Reader::evidence(self)
+    }
+
+    fn check(
+        &self,
+        evidence: Evidence,
+        dependencies: &[Place],
+        now_ms: u64,
+    ) -> Result<Passed, Denied> {
+        Reader::check(self, evidence, dependencies, now_ms)
+    }
+
+    fn still(&self, passed: Passed, evidence: Evidence, now_ms: u64) -> bool {
+        Reader::still(self, passed, evidence, now_ms)
     }
 }

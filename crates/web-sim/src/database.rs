@@ -61,6 +61,8 @@ pub(crate) struct Database {
     pub(crate) life: u64,
     rows: Vec<u64>,
     next: Xid,
+    /// Behind the last one that is over. A snapshot knows of none from there on.
+    known: Xid,
     running: BTreeMap<Xid, Transaction>,
     log: Vec<Record>,
     /// As it is set, and as the sessions say.
@@ -81,6 +83,7 @@ impl Database {
             life: 0,
             rows: vec![0; rows],
             next: first,
+            known: first,
             running: BTreeMap::new(),
             log: Vec::new(),
             names: Standby::Nobody,
@@ -125,6 +128,7 @@ impl Database {
         let Some(transaction) = self.running.remove(&xid) else {
             return;
         };
+        self.known = self.known.max(xid + 1);
         for (row, value) in transaction.writes {
             if let Some(now) = self.rows.get_mut(row) {
                 *now = value;
@@ -134,19 +138,20 @@ impl Database {
 
     // --- Snapshots ---
 
-    /// The number of the next transaction.
+    /// About the number of the next transaction, from a snapshot: behind the last one that is over.
     pub(crate) fn next_number(&self) -> Xid {
-        self.next
+        self.known
     }
 
-    /// The number of the oldest transaction that is not over.
+    /// The number of the oldest transaction that a snapshot knows, and that is not over.
     pub(crate) fn oldest(&self) -> Xid {
-        self.running.keys().next().copied().unwrap_or(self.next)
+        let oldest = self.running.keys().next().copied();
+        oldest.map_or(self.known, |oldest| oldest.min(self.known))
     }
 
     /// Whether a fresh snapshot has this transaction.
     pub(crate) fn is_visible(&self, xid: Xid) -> bool {
-        xid < self.next && !self.running.contains_key(&xid)
+        xid < self.known && !self.running.contains_key(&xid)
     }
 
     /// Transactions that are not over.
@@ -244,6 +249,7 @@ impl Database {
             self.running.insert(xid, transaction);
             self.show(xid);
         }
+        self.known = self.next;
         self.is_up = true;
         self.life += 1;
         self.names = names;

@@ -11,7 +11,8 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use thorp_versions::{
-    Action, Broadcast, Event, FollowerId, Ledger, ToFollower, ToKeeper, UpdateId, Writer,
+    Action, BEAT_MS_MAX, Broadcast, Event, FollowerId, Ledger, ToFollower, ToKeeper, UpdateId,
+    Writer,
 };
 use thorp_web::{Found, GoingLive, Numbers, Question, Task, leaves_after_ms};
 
@@ -44,6 +45,8 @@ pub(crate) fn start(world: &Rc<World>) {
         ledger: Some(Ledger::new(Writer::new(seen))),
         life: 0,
         is_live: false,
+        is_connected: false,
+        is_leaving: false,
         going: GoingLive::new(),
         numbers: Numbers::default(),
         awaited: None,
@@ -74,23 +77,67 @@ pub(crate) fn kill(world: &Rc<World>) {
     }
 }
 
-/// It stops in order: no beat, then nobody serves hits, then no commit waits.
+/// It stops in order: no beat, then nobody serves hits, then no commit waits. Until then, it acknowledges as before.
 pub(crate) fn leave(world: &Rc<World>) {
-    let Some(old) = world.keeper.life() else {
+    let stops = world.keeper.with(|process| {
+        process.is_live = false;
+        let is_first = !std::mem::replace(&mut process.is_leaving, true);
+        let is_alive = Rc::clone(&process.is_alive);
+        is_first.then_some((process.life, process.is_connected, is_alive))
+    });
+    let Some((life, is_connected, is_alive)) = stops.flatten() else {
         return;
     };
-    world.note("keeper leaves", &[]);
-    let life = world.keeper.next_life();
-    world.keeper.change(old, |process| {
-        process.life = life;
-        process.is_live = false;
-    });
-    disconnect(world, old);
+    world.note("keeper leaves", &[life]);
     restart_table(world, life);
-    world.after(leaves_after_ms() * 1_000, Who::Keeper, move |world| {
-        let from = [Standby::Keeper, Standby::Gone];
-        let remove = move |database: &mut Database| database.set_names(Standby::Nobody, &from);
-        ask(world, life, remove, move |world, _| kill(world));
+    if !is_connected {
+        return kill(world);
+    }
+    world.after(
+        leaves_after_ms() * 1_000,
+        Who::Keeper,
+        move |world| match world.keeper.life() == Some(life) {
+            true => take_name_out(world, is_alive),
+            false => end_the_next_one(world, is_alive),
+        },
+    );
+}
+
+/// Its slot is lost: another keeper may have it, and beat by now. That one is stopped first.
+fn end_the_next_one(world: &Rc<World>, is_alive: Rc<Cell<bool>>) {
+    let end = |database: &mut Database| database.set_names(Standby::Gone, &[Standby::Keeper]);
+    set_names(world, is_alive, end, |world, is_alive| {
+        world.after(2 * BEAT_MS_MAX * 1_000, Who::Keeper, move |world| {
+            take_name_out(world, is_alive);
+        });
+    });
+}
+
+fn take_name_out(world: &Rc<World>, is_alive: Rc<Cell<bool>>) {
+    let from = [Standby::Keeper, Standby::Gone];
+    let remove = move |database: &mut Database| database.set_names(Standby::Nobody, &from);
+    set_names(world, is_alive, remove, |world, _| kill(world));
+}
+
+/// If the database is down, the keeper ends as it is, and commits go on waiting.
+fn set_names(
+    world: &Rc<World>,
+    is_alive: Rc<Cell<bool>>,
+    set: impl FnOnce(&mut Database) -> bool + 'static,
+    then: fn(&Rc<World>, Rc<Cell<bool>>),
+) {
+    if !is_alive.get() {
+        return;
+    }
+    world.after(world.to_database(), Who::Nobody, move |world| {
+        let is_set = commits::consult(world, set).is_some();
+        world.after(world.to_database(), Who::Keeper, move |world| {
+            match (is_alive.get(), is_set) {
+                (true, true) => then(world, is_alive),
+                (true, false) => kill(world),
+                (false, _) => {}
+            }
+        });
     });
 }
 
@@ -104,6 +151,7 @@ fn begin_life(world: &Rc<World>) {
     world.keeper.change(old, |process| {
         process.life = life;
         process.is_live = false;
+        process.is_connected = false;
         process.going = GoingLive::new();
         process.awaited = None;
         process.position = None;
@@ -118,7 +166,7 @@ fn begin_life(world: &Rc<World>) {
         make_slot(world, life, running)
     });
     world.after(GOING_LIVE_US_MAX, Who::Keeper, move |world| {
-        if !world.keeper.is_live() {
+        if !world.keeper.is_live() && !world.keeper.is_leaving() {
             lose(world, life);
         }
     });
@@ -153,9 +201,10 @@ fn connect(world: &Rc<World>, life: u64, next: Xid) {
     };
     ask(world, life, open, move |world, slot| match slot {
         Some(slot) => {
-            world
-                .keeper
-                .change(life, |process| process.delivered = slot);
+            world.keeper.change(life, |process| {
+                process.delivered = slot;
+                process.is_connected = true;
+            });
             acknowledge(world, life, slot);
             deliver_soon(world);
             work(world, life);
@@ -175,10 +224,11 @@ pub(crate) fn lose(world: &Rc<World>, life: u64) {
     world.keeper.change(life, |process| {
         process.life = away;
         process.is_live = false;
+        process.is_connected = false;
     });
     restart_table(world, away);
     world.after(AGAIN_AFTER_US, Who::Keeper, move |world| {
-        if world.keeper.life() == Some(away) {
+        if world.keeper.life() == Some(away) && !world.keeper.is_leaving() {
             begin_life(world);
         }
     });
@@ -205,7 +255,8 @@ fn disconnect(world: &Rc<World>, life: u64) {
 
 /// Does what [`GoingLive`] wants.
 fn work(world: &Rc<World>, life: u64) {
-    let Some(task) = world.keeper.change(life, |process| process.going.task()) else {
+    let task = |process: &mut Process| (!process.is_leaving).then(|| process.going.task());
+    let Some(task) = world.keeper.change(life, task).flatten() else {
         return;
     };
     world.note("keeper's task", &[life, task as u64]);
@@ -234,7 +285,7 @@ fn work(world: &Rc<World>, life: u64) {
         Task::AskWhetherItWaits => ask_whether_it_waits(world, life),
         Task::Acknowledge => {
             acknowledge_message(world, life);
-            found(world, life, Found::Done);
+            await_end(world, life);
         }
         Task::AskNextNumber => {
             let next = |database: &mut Database| Found::Number(database.next_number());
@@ -315,6 +366,21 @@ fn ask_whether_it_waits(world: &Rc<World>, life: u64) {
     });
 }
 
+/// Its message is acknowledged. Only when its commit is over, a snapshot knows all that was open before.
+fn await_end(world: &Rc<World>, life: u64) {
+    let own = world.keeper.change(life, |process| process.awaited);
+    let Some((_, xid)) = own.flatten() else {
+        return found(world, life, Found::Done);
+    };
+    let is_over = move |database: &mut Database| !database.running().contains(&xid);
+    ask(world, life, is_over, move |world, is_over| match is_over {
+        true => found(world, life, Found::Done),
+        false => world.after(VISIBLE_AFTER_US, Who::Keeper, move |world| {
+            await_end(world, life);
+        }),
+    });
+}
+
 fn acknowledge_message(world: &Rc<World>, life: u64) {
     let position = world.keeper.change(life, |process| process.position);
     if let Some(position) = position.flatten() {
@@ -329,6 +395,7 @@ fn beat(world: &Rc<World>, life: u64) {
     let waits = move |database: &mut Database| database.waits_for(life);
     ask(world, life, waits, move |world, waits| {
         match question.answered(waits, || world.clock_ms(Who::Keeper)) {
+            Some(_) if world.keeper.is_leaving() => {}
             Some(event) => {
                 handle(world, life, event);
                 world.after(BEAT_EVERY_US, Who::Keeper, move |world| {
@@ -418,7 +485,7 @@ fn heard(world: &Rc<World>, life: u64, nonce: u64, end: Position) {
         if is_own {
             process.position = Some(end);
         }
-        (is_own, process.going.task())
+        (is_own && !process.is_leaving, process.going.task())
     });
     match is_own {
         Some((true, Task::TakeUp)) => found(world, life, Found::Done),

@@ -23,6 +23,10 @@ pub(crate) struct Process {
     /// Which of all lives between two losses of the database.
     pub(crate) life: u64,
     pub(crate) is_live: bool,
+    /// Its stream is connected, as far as it knows.
+    pub(crate) is_connected: bool,
+    /// It stops, and beats no more.
+    pub(crate) is_leaving: bool,
     pub(crate) going: GoingLive,
     pub(crate) numbers: Numbers,
     /// Its message that is not decoded yet, and its transaction.
@@ -73,6 +77,11 @@ impl KeeperHost {
 
     pub(crate) fn is_running(&self) -> bool {
         self.process.borrow().is_some()
+    }
+
+    pub(crate) fn is_leaving(&self) -> bool {
+        let process = self.process.borrow();
+        process.as_ref().is_some_and(|one| one.is_leaving)
     }
 
     pub(crate) fn is_live(&self) -> bool {

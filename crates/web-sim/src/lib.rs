@@ -49,7 +49,5 @@ pub use thorp_versions::{
     Broadcast, Bug, Cells, Event, Follower, FollowerId, Keeper, Ledger, Place, Reader, Step, Store,
     ToFollower, UpdateId, Word, Writable, Writer, plant,
 };
-pub use thorp_web::{
-    Asked, Cache, Deed, Dependencies, Filling, Names, Step as Next, Waiting, Weight,
-};
+pub use thorp_web::{Asked, Cache, Deed, Dependencies, Filling, Names, Next, Waiting, Weight};
 pub use time::At;

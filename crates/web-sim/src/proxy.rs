@@ -9,10 +9,13 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use thorp_versions::Reader;
-use thorp_web::{Cache, Filling, Step};
+use thorp_web::{Cache, Filling, Next};
 
 /// No entry is evicted.
 const BYTES: u64 = 1 << 20;
+
+/// How often a fill asks the origin.
+const TRIES: usize = 2;
 
 type Process = proxy_host::Process<World>;
 type Request = proxy_host::Request<World>;
@@ -74,12 +77,12 @@ fn go_on(world: &Rc<World>, process: &Rc<Process>, request: Request) {
         return;
     };
     match process.cache.step(asked, || clock(world, process)) {
-        Step::Hit(answer) => {
+        Next::Hit(answer) => {
             world.checker.borrow_mut().counts.hits += 1;
             give(world, process, request, &answer, "a hit");
         }
-        Step::Wait(waiting) => process.waiting.borrow_mut().push((request, waiting)),
-        Step::Fill(filling) => fill(world, process, request, filling),
+        Next::Wait(waiting) => process.waiting.borrow_mut().push((request, waiting)),
+        Next::Fill(filling) => fill(world, process, request, filling),
     }
 }
 
@@ -95,18 +98,35 @@ fn fill(
     request: Request,
     filling: Filling<Page, Answer>,
 ) {
-    let process = Rc::clone(process);
     world.checker.borrow_mut().fill_begins(request.page);
+    ask(world, process, request, (filling, TRIES));
+}
+
+/// One try. The origin has several addresses.
+fn ask(
+    world: &Rc<World>,
+    process: &Rc<Process>,
+    request: Request,
+    (mut filling, tries): (Filling<Page, Answer>, usize),
+) {
+    let process = Rc::clone(process);
     world.after(world.nearby(), Who::Nobody, move |world| {
         let is_up = world.database.borrow().is_up;
         let answer = origin::read(world, request.page);
         let us = world.works();
         world.after(us, process.who(), move |world| {
+            let is_answered = is_up && !world.fails(world.plan.failing_percent);
+            if process.is_alive.get() && !is_answered && tries > 1 {
+                process.cache.try_again(&mut filling);
+                if process.is_alive.get() {
+                    return ask(world, &process, request, (filling, tries - 1));
+                }
+            }
             world.checker.borrow_mut().fill_ends(request.page);
             if !process.is_alive.get() {
                 return (request.then)(world, None);
             }
-            match is_up && !world.fails(world.plan.failing_percent) {
+            match is_answered {
                 true => landed(world, &process, request, filling, &answer),
                 false => {
                     drop(filling);

@@ -5,6 +5,7 @@ use crate::pages::{Answer, Page};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
+use thorp_versions::Reader;
 use thorp_web::{Asked, Cache, Waiting};
 
 /// Where a proxy runs.
@@ -17,7 +18,7 @@ pub(crate) struct ProxyHost<W> {
 pub(crate) struct Process<W> {
     pub(crate) number: usize,
     pub(crate) is_alive: Rc<Cell<bool>>,
-    pub(crate) cache: Cache<Page, Answer, Seen>,
+    pub(crate) cache: Cache<Page, Answer, Reader<Seen>>,
     pub(crate) waiting: RefCell<Vec<(Request<W>, Waiting<Answer>)>>,
 }
 

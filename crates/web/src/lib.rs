@@ -3,20 +3,29 @@
 #![forbid(unsafe_code)]
 
 mod clock;
+mod follow;
 mod postgres;
 mod proxy;
 mod random;
 mod recipe;
 mod route;
+mod status;
+mod table;
 mod template;
 
+pub use follow::{Start, follow};
 pub use postgres::{
-    Deed, Found, GoingLive, Health, Look, Names, Numbers, Patience, Postgres, PostgresError,
-    Question, Task, Watched, keep, leaves_after_ms, watch_over,
+    Deed, Finding, Found, GoingLive, Health, Look, Names, Numbers, Patience, Plan, Postgres,
+    PostgresError, Question, Report, SetUp, Severity, Step, Task, Watched, check, keep,
+    leaves_after_ms, watch_over,
 };
 pub use proxy::{
-    Asked, Cache, Dependencies, Filling, Moment, Proxy, ProxyError, Step, Waiting, Weight, serve,
+    Asked, Cache, Dependencies, Filling, Moment, Next, Proxy, ProxyError, Tls, TlsError, Waiting,
+    Weight, serve, serve_tls,
 };
+pub use random::number as random_id;
 pub use recipe::{Recipe, RecipeError, Rests, Route, Table};
 pub use route::{Pattern, PatternError};
+pub use status::{Status, write_status};
+pub use table::table_of;
 pub use template::{Template, TemplateError};

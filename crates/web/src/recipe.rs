@@ -2,18 +2,33 @@
 
 use crate::route::{Pattern, PatternError};
 use crate::template::{Template, TemplateError};
+use hyper::header::{self, HeaderName};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt;
+use thorp_versions::Terms;
 
 /// A recipe as it is written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
     #[serde(default)]
+    others: Others,
+    #[serde(default)]
     tables: BTreeMap<String, WrittenTable>,
     #[serde(default)]
     routes: Vec<WrittenRoute>,
+}
+
+/// What becomes of answers that no route names.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[serde(rename_all = "lowercase")]
+enum Others {
+    /// They are cached as the origin says.
+    #[default]
+    Cache,
+    /// They pass through.
+    Pass,
 }
 
 #[derive(Deserialize)]
@@ -32,6 +47,8 @@ struct WrittenRoute {
     cookies: Vec<String>,
     #[serde(default)]
     query: Vec<String>,
+    #[serde(default)]
+    vary: Vec<String>,
     #[serde(default)]
     without: Vec<String>,
     #[serde(default)]
@@ -61,6 +78,8 @@ pub struct Route {
     keys: Option<Vec<Template>>,
     cookies: Vec<String>,
     query: Vec<String>,
+    /// Fields of requests by which its answers may vary.
+    vary: Vec<HeaderName>,
     /// No hole has such a text in it.
     without: Vec<String>,
     also: Vec<Also>,
@@ -85,6 +104,7 @@ pub enum Rests {
 /// A recipe (rule W9: what it does not name counts as unknown).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Recipe {
+    others: Others,
     tables: BTreeMap<String, Table>,
     routes: Vec<Route>,
 }
@@ -103,6 +123,8 @@ pub enum RecipeError {
     Table(String, String),
     /// A key of a route has a hole that its path does not have: the path, and the hole.
     Hole(String, String),
+    /// A route's answers may not vary by such a field: the path, and the field.
+    Vary(String, String),
 }
 
 impl fmt::Display for RecipeError {
@@ -121,11 +143,29 @@ impl fmt::Display for RecipeError {
                     "a key of route {path} needs {{{hole}}}, which the path does not have"
                 )
             }
+            RecipeError::Vary(path, field) => write!(
+                f,
+                "the answers of route {path} cannot vary by {field:?}: name another field of requests"
+            ),
         }
     }
 }
 
 impl std::error::Error for RecipeError {}
+
+/// Fields by which no shared answer varies: credentials, and what the proxy itself sets or answers. Conditions are others.
+const NEVER_IN_A_NAME: [HeaderName; 10] = [
+    header::ACCEPT_ENCODING,
+    header::AUTHORIZATION,
+    header::CONNECTION,
+    header::CONTENT_LENGTH,
+    header::COOKIE,
+    header::HOST,
+    header::RANGE,
+    header::TE,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+];
 
 /// Recipes that come with Thorp.
 const SHIPPED: [(&str, &str); 1] = [("mediawiki", include_str!("../recipes/mediawiki.toml"))];
@@ -153,7 +193,11 @@ impl Recipe {
         let tables = tables.collect::<Result<_, RecipeError>>()?;
         let routes = written.routes.into_iter().map(Route::read);
         let routes = routes.collect::<Result<_, RecipeError>>()?;
-        Ok(Recipe { tables, routes })
+        Ok(Recipe {
+            others: written.others,
+            tables,
+            routes,
+        })
     }
 
     /// What is said of a table, `schema.name`. None: nothing.
@@ -161,11 +205,32 @@ impl Recipe {
         self.tables.get(name)
     }
 
+    /// What its keeper and its proxies have to agree on: a keeper of this name changes these keys.
+    pub fn terms(&self, name: &str) -> Terms {
+        Terms::of(&format!("{name} {:?}", self.tables))
+    }
+
+    /// All tables that it names.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = (&str, &Table)> {
+        let tables = self.tables.iter();
+        tables.map(|(name, table)| (name.as_str(), table))
+    }
+
     /// The tables whose changes count.
     pub fn named(&self) -> impl Iterator<Item = &str> {
         let keyed = self.tables.iter();
         let keyed = keyed.filter(|(_, table)| **table != Table::Ignored);
         keyed.map(|(name, _)| name.as_str())
+    }
+
+    /// Whether answers that no route names are cached as the origin says.
+    pub fn caches_others(&self) -> bool {
+        self.others == Others::Cache
+    }
+
+    /// Whether it calls any answers coherent. Without that nobody needs a source.
+    pub fn has_routes(&self) -> bool {
+        !self.routes.is_empty()
     }
 
     /// The keys on which an answer rests beside those of its route, as its body shows.
@@ -212,14 +277,26 @@ impl Route {
                 return Err(RecipeError::Hole(written.path, hole.to_owned()));
             }
         }
+        let vary = written.vary.into_iter().map(|field| {
+            let name = field.parse().ok();
+            let name = name.filter(may_be_in_a_name);
+            name.ok_or_else(|| RecipeError::Vary(written.path.clone(), field))
+        });
+        let vary = vary.collect::<Result<_, _>>()?;
         Ok(Route {
             path,
             keys,
+            vary,
             cookies: written.cookies,
             query: written.query,
             without: written.without,
             also,
         })
+    }
+
+    /// The fields of requests by which its answers may vary.
+    pub fn vary(&self) -> &[HeaderName] {
+        &self.vary
     }
 
     /// What stands in the holes of its path. None: it is another path.
@@ -265,6 +342,10 @@ impl Also {
         let text = self.contains.as_bytes();
         text.is_empty() || body.windows(text.len()).any(|part| part == text)
     }
+}
+
+fn may_be_in_a_name(field: &HeaderName) -> bool {
+    !NEVER_IN_A_NAME.contains(field) && !field.as_str().starts_with("if-")
 }
 
 fn fill(key: &Template, found: &BTreeMap<String, String>) -> Option<String> {
@@ -336,6 +417,7 @@ mod tests {
             );
         }
         let recipe = Recipe::parse(SHIPPED[0].1).expect("a recipe");
+        assert!(!recipe.caches_others() && Recipe::default().caches_others());
         let (_, rests) = recipe.route("/wiki/Main_Page").expect("an article");
         let Rests::On(keys) = rests else {
             panic!("it rests on keys");
@@ -354,6 +436,13 @@ mod tests {
             ("[[routes]]\npath = \"/a\"\nkeys = [\"{id}\"]", "{id}"),
             ("[[routes]]\npath = \"a\"", "begins with /"),
             ("[route]\n", "unknown field"),
+            ("others = \"keep\"", "unknown variant"),
+            ("[[routes]]\npath = \"/a\"\nvary = [\"cookie\"]", "vary by"),
+            (
+                "[[routes]]\npath = \"/a\"\nvary = [\"if-match\"]",
+                "vary by",
+            ),
+            ("[[routes]]\npath = \"/a\"\nvary = [\"a b\"]", "vary by"),
         ];
         for (text, words) in errors {
             let error = Recipe::parse(text).expect_err(text).to_string();

@@ -42,6 +42,7 @@ pub(crate) mod salvage;
 pub(crate) mod shell;
 pub(crate) mod signals;
 pub(crate) mod site;
+mod site_log;
 mod source;
 pub(crate) mod status;
 mod toml;

@@ -1,10 +1,12 @@
 //! `thorp site`: the redirector.
 
 use super::node::{self, Common, NameAnd, Parts};
+use super::site_log;
 use super::toml::Toml;
 use super::{say, say_json};
 use crate::failure::{Code, Failure};
 use clap::Args;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use thorp_net::{Address, Identity};
 use thorp_server::{ParentEntry, SiteConfigFile, SiteServer};
@@ -13,7 +15,7 @@ use thorp_server::{ParentEntry, SiteConfigFile, SiteServer};
 #[derive(Args, Debug)]
 #[command(after_help = HELP)]
 pub(crate) struct Options {
-    /// Where it keeps its certificate [default: thorp-site]
+    /// Where it keeps its certificate and its log [default: thorp-site]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
     /// Its name, as in its certificate [default: that of --identity, or else site]
@@ -25,6 +27,9 @@ pub(crate) struct Options {
     /// An authority on this machine that may issue the certificate, if there is none yet
     #[arg(long, value_name = "DIR")]
     authority: Option<PathBuf>,
+    /// Keep updates of members that have no log, in log/ of --dir: with this member's certificate, made for nothing else
+    #[arg(long, value_name = "DIR")]
+    log_identity: Option<PathBuf>,
     /// Delay what goes up to the homes: plays a wide-area link
     #[arg(long, value_name = "MS")]
     link_delay_ms: Option<u64>,
@@ -52,12 +57,17 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
             let server = SiteServer::start(&config)
                 .await
                 .map_err(|error| node::refused(&error))?;
-            match options.common.json {
-                true => say_json(&as_json(&config, &server)?)?,
-                false => welcome(&config, &server)?,
-            }
-            server.run(shutdown).await;
-            Ok(())
+            let (addresses, http) = (server.addresses().to_vec(), server.http_address());
+            let ready = || match options.common.json {
+                true => say_json(&as_json(&config, (&addresses, http))?),
+                false => welcome(&config, (&addresses, http)),
+            };
+            let mut result = Ok(());
+            let beside = async {
+                result = site_log::beside((&config, &addresses), ready, shutdown).await;
+            };
+            server.run(beside).await;
+            result
         },
     )
 }
@@ -75,6 +85,9 @@ fn effective(options: &Options) -> Result<SiteConfigFile, Failure> {
     node::settle(options.dir.as_ref(), &mut config.data_dir, DEFAULT_DIR);
     if options.authority.is_some() {
         config.authority_dir.clone_from(&options.authority);
+    }
+    if options.log_identity.is_some() {
+        config.log_identity_dir.clone_from(&options.log_identity);
     }
     if !options.home.is_empty() {
         config.parent = parents(&options.home);
@@ -121,16 +134,27 @@ fn parents(homes: &[NameAnd<Address>]) -> Vec<ParentEntry> {
 }
 
 /// Tells how members come in.
-fn welcome(config: &SiteConfigFile, server: &SiteServer) -> Result<(), Failure> {
+fn welcome(
+    config: &SiteConfigFile,
+    (addresses, http): (&[Address], Option<SocketAddr>),
+) -> Result<(), Failure> {
     let name = config.name.as_deref().unwrap_or(DEFAULT_NAME);
     let above: Vec<String> = config.parent.iter().map(called).collect();
     say(&format!("site {name}, below {}", above.join(", ")))?;
-    node::say_listening(server.addresses())?;
-    let http = (server.http_address(), config.http_for);
-    node::say_ready(server.addresses(), None, http)
+    if config.log_identity_dir.is_some() {
+        say("it keeps updates of members that have no log")?;
+    }
+    node::say_listening(addresses)?;
+    node::say_ready(addresses, None, (http, config.http_for))
 }
 
-fn as_json(config: &SiteConfigFile, server: &SiteServer) -> Result<serde_json::Value, Failure> {
+fn as_json(
+    config: &SiteConfigFile,
+    (addresses, http): (&[Address], Option<SocketAddr>),
+) -> Result<serde_json::Value, Failure> {
+    let log = config.log_identity_dir.as_ref();
+    let log = log.map(|_| config.log_dir()).transpose();
+    let log = log.map_err(|error| node::config_failure(&error))?;
     let homes = config.parent.iter().map(|parent| {
         serde_json::json!({"name": parent.name, "addresses": node::each(&parent.addresses)})
     });
@@ -138,8 +162,9 @@ fn as_json(config: &SiteConfigFile, server: &SiteServer) -> Result<serde_json::V
         "name": config.name,
         "village": node::village(config.identity_dir())?,
         "dir": config.data_dir.as_deref().map(node::shown),
-        "listen": node::each(server.addresses()),
-        "http": server.http_address().map(|at| at.to_string()),
+        "log": log.as_deref().map(node::shown),
+        "listen": node::each(addresses),
+        "http": http.map(|at| at.to_string()),
         "homes": homes.collect::<Vec<_>>(),
     }))
 }
@@ -156,6 +181,7 @@ fn render(config: &SiteConfigFile) -> String {
     toml.path("data_dir", config.data_dir.as_deref());
     toml.path("identity_dir", config.identity_dir.as_deref());
     toml.path("authority_dir", config.authority_dir.as_deref());
+    toml.path("log_identity_dir", config.log_identity_dir.as_deref());
     toml.listen(&config.listen, (config.http, config.http_for));
     for parent in &config.parent {
         toml.table("[[parent]]");
@@ -182,7 +208,8 @@ one commits, they have at once. It needs a certificate made by `thorp invite NAM
 SIGTERM and SIGINT shut it down in order.
 
 Examples:
-  thorp site --dir office --identity office-identity --home dev=127.0.0.1:7420";
+  thorp site --dir office --identity office-identity --home dev=127.0.0.1:7420
+  thorp site --identity office-identity --log-identity office-log --home dev=127.0.0.1:7420";
 
 #[cfg(test)]
 mod tests {
@@ -192,6 +219,7 @@ mod tests {
     fn what_is_printed_is_what_is_used() {
         let mut config = SiteConfigFile::parse(SiteConfigFile::EXAMPLE).unwrap();
         config.authority_dir = Some("/there".into());
+        config.log_identity_dir = Some("/elsewhere".into());
         config.http = Some("127.0.0.1:99".parse().unwrap());
         assert_eq!(SiteConfigFile::parse(&render(&config)).unwrap(), config);
     }

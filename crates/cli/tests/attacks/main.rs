@@ -13,6 +13,7 @@ mod histories;
 mod leases;
 mod loads;
 mod locks;
+mod logs;
 mod neighbours;
 mod numbers_and_removals;
 mod processes;

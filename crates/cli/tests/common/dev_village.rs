@@ -57,6 +57,7 @@ impl User {
             .current_dir(self.0.path())
             .env("HOME", self.0.path())
             .env("XDG_CONFIG_HOME", self.path(".config"))
+            .env("XDG_RUNTIME_DIR", self.0.path())
             .env_remove("THORP_CONFIG");
         command
     }

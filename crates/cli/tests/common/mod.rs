@@ -7,6 +7,7 @@
 )]
 
 pub(crate) mod commands;
+pub(crate) mod database;
 pub(crate) mod dev_village;
 pub(crate) mod kills;
 pub(crate) mod metrics;

@@ -1,15 +1,16 @@
 //! What an example needs: a village of its own, and what is there before.
 
+use super::database::{self, Database};
 use super::dev_village::{DevVillage, User, stopped_home};
 use super::two_homes;
 use super::votes::leave_a_vote;
 use std::fs;
 use std::process::Command;
 use tempfile::TempDir;
-use thorp_testing::{Intruder, Process, finish};
+use thorp_testing::{Intruder, Process, eventually, finish};
 
 /// What is done before the examples of a command, whose name begins so. `$STOPPED` is the directory of a stopped home.
-const BEFORE: [(&str, &str); 39] = [
+const BEFORE: [(&str, &str); 40] = [
     ("context add", ANNA),
     ("context rm", ANNA),
     (
@@ -21,6 +22,7 @@ const BEFORE: [(&str, &str); 39] = [
         "site",
         "thorp invite office --role site --out office-identity",
     ),
+    ("site", "thorp invite office-log --out office-log"),
     ("invite", "thorp ca init village"),
     ("join", "thorp context rm dev"),
     ("ca", "thorp ca init village"),
@@ -100,7 +102,7 @@ const WITH_OLGA: [&str; 3] = ["audit", "group", "doubt"];
 
 /// Commands that go on until they are stopped, and what a test adds to them: no port that another test could have, and
 /// no life after the test's.
-const GOES_ON: [(&str, &str); 7] = [
+const GOES_ON: [(&str, &str); 8] = [
     ("thorp dev", "--until-stdin-closes"),
     (
         "thorp home",
@@ -113,8 +115,21 @@ const GOES_ON: [(&str, &str); 7] = [
     ("thorp ca serve", "--until-stdin-closes"),
     ("thorp watch", ""),
     ("thorp web watchdog", "--until-stdin-closes"),
+    ("thorp web keeper", "--until-stdin-closes"),
     ("thorp web", "--listen 127.0.0.1:0 --until-stdin-closes"),
 ];
+
+/// Commands beside `thorp web` that end. Their examples need a database.
+const OF_DATABASE: [&str; 3] = ["web setup", "web check", "web status"];
+
+/// Whether this machine lacks what the examples of a command need. It says so.
+pub(crate) fn is_lacking(command: &str) -> bool {
+    let lacks = OF_DATABASE.contains(&command) && !database::is_there();
+    if lacks {
+        thorp_testing::report_skipped(env!("CARGO_CRATE_NAME"), "a PostgreSQL server");
+    }
+    lacks
+}
 
 /// A village, and what stands for addresses and tokens of the examples.
 pub(crate) struct Scene {
@@ -149,6 +164,9 @@ impl Scene {
         }
         match command {
             "confirm" => scene.run_closed_home(),
+            "web setup" => scene.run_database(),
+            "web check" => scene.set_up_database(),
+            "web status" => scene.run_keeper(),
             "doubt settle" => scene.leave_in_doubt(),
             _ => {}
         }
@@ -244,8 +262,48 @@ impl Scene {
         self.running.push(Box::new(village));
     }
 
+    /// A database `shop`.
+    fn run_database(&mut self) {
+        let database = Database::start();
+        let at = database.address();
+        self.replaced = vec![
+            ("postgresql://postgres@localhost/shop", at.clone()),
+            ("postgresql:///shop", at),
+        ];
+        self.running.push(Box::new(database));
+    }
+
+    /// A database that a keeper can follow.
+    fn set_up_database(&mut self) {
+        self.run_database();
+        self.run("thorp web setup --postgres postgresql:///shop --recipe shop.toml --apply");
+    }
+
+    /// A database with a keeper that is live.
+    fn run_keeper(&mut self) {
+        self.set_up_database();
+        let keeper = "thorp web keeper --postgres postgresql:///shop --recipe shop.toml";
+        let process = self.start(keeper).unwrap();
+        process.ready();
+        // It ends before its database.
+        self.running.insert(0, Box::new(process));
+        eventually("the keeper is live", || {
+            let status = "thorp web status --postgres postgresql:///shop";
+            finish(self.shell(&self.with_what_is_here(status))).code == 0
+        });
+    }
+
+    fn run(&self, script: &str) {
+        let said = finish(self.shell(&self.with_what_is_here(script)));
+        assert_eq!(said.code, 0, "{script}\n{}{}", said.out, said.err);
+    }
+
     /// Starts an example that goes on until it is stopped; None of any other.
     pub(crate) fn start(&self, example: &str) -> Option<Process> {
+        let ends = |command: &&str| example.starts_with(&format!("thorp {command}"));
+        if OF_DATABASE.iter().any(ends) {
+            return None;
+        }
         let is_it = |begins: &str| example.starts_with(begins) && !example.contains(PRINTS);
         let (_, more) = GOES_ON.iter().find(|(begins, _)| is_it(begins))?;
         let line = self.with_what_is_here(example);

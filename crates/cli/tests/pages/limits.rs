@@ -112,6 +112,10 @@ fn of_visits() -> Rows {
         ),
         ("bytes of these updates", bytes(model::LOG_BYTES_MAX)),
         (
+            "bytes of updates on their way into the log of a site",
+            bytes(model::KEEP_BYTES_MAX),
+        ),
+        (
             "times that a conflict routine sends a refused update again",
             count(model::CONFLICT_ATTEMPTS_MAX as usize),
         ),

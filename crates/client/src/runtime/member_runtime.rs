@@ -50,6 +50,7 @@ impl MemberRuntime {
         let hello = identity.greeting(random_bits());
         let (node, name) = (hello.node, hello.name.clone());
         let signer = identity.signer();
+        let verifier = config.keeps_for_neighbours.then(|| identity.verifier());
         let log = config.log.as_ref();
         let log = log.map(|dir| UpdateLog::open(dir, &name)).transpose();
         let log = log.map_err(JoinError::Log)?;
@@ -80,6 +81,7 @@ impl MemberRuntime {
         let mut member = MemberConfig::new(node, name);
         member.alive = Some(edges.alive);
         member.signer = signer;
+        member.verifier = verifier;
         member.images_beside = true;
         member.log = updates;
         member.left = left;

@@ -328,24 +328,34 @@ fn not_kept(why: NotKept) -> Error {
     match why {
         NotKept::NoLog => Error::invalid(
             "there is no log on the way that could keep an update while its home is away: give the member one with \
-             JoinConfig::log, or take failures=pessimistic",
+             JoinConfig::log, start its site with --log-identity, or take failures=pessimistic",
         ),
         NotKept::LogFull => Error::new(
             ErrorKind::Full,
-            "the log of this member is full: its homes have to execute some updates first",
+            "the log is full, or this name has its share of it: the homes have to execute some updates first",
         ),
         NotKept::DiskFull(lack) => Error::new(
             ErrorKind::Full,
-            format!("the disk under the log of this member is full: {lack}"),
+            format!("the disk under the log is full: {lack}"),
         )
         .lacking(lack),
         NotKept::Broken => Error::new(
             ErrorKind::OutcomeLost,
-            "the disk under the log of this member failed: whether the update is kept, the next start shows",
+            "the disk under the log failed: whether the update is kept, the next start shows",
         ),
         NotKept::Invalid => {
             Error::invalid("an update writes at least one object, all of one segment")
         }
+        // The log of the site is another one since a moment ago.
+        NotKept::OtherLog(_) => Error::busy(RETRY_PAUSE),
+        NotKept::NotProven => Error::new(
+            ErrorKind::NoRight,
+            "the log of the site does not accept the signature of this member: renew its certificate",
+        ),
+        NotKept::InDoubt => Error::new(
+            ErrorKind::OutcomeLost,
+            "the log of the site did not answer: the update may be kept, and then its home gets it",
+        ),
     }
 }
 

@@ -51,7 +51,7 @@ use view::View;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// With `failures=optimistic` updates go into the log of this member ([`JoinConfig::log`](crate::JoinConfig::log)), also while
+/// With `failures=optimistic` updates go into the log of this member ([`JoinConfig::log`](crate::JoinConfig::log)), or of its site, also while
 /// their home is away. The visit sees them, and those of neighbours that do the same, before the home has executed them.
 ///
 /// With `mode=wrlk` nobody else writes in the segments, and nobody else holds a lock there, until the visit is closed or
@@ -81,8 +81,8 @@ use view::View;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// **Not built yet:** stamp order, which is refused; and logs at sites. Updates leave as ordinary commits, so their order is
-/// serial whatever was asked.
+/// **Not built yet:** stamp order, which is refused. Updates leave as ordinary commits, so their order is serial whatever was
+/// asked.
 #[must_use = "what it updates is given up if it is dropped before its close"]
 pub struct Visit {
     view: View,

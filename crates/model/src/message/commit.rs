@@ -257,6 +257,8 @@ pub enum InvalidCommit {
     },
     /// A transaction over several homes runs a procedure (rule C8): what it would leave is known only when all is decided.
     ProcedureOfSeveral,
+    /// The signature of an update's author is not good, or not good any more (rule C7).
+    NotProven,
 }
 
 impl Refusal {
@@ -407,6 +409,10 @@ impl fmt::Display for InvalidCommit {
             InvalidCommit::ProcedureOfSeveral => write!(
                 f,
                 "a transaction over several homes may run no procedures: run them in one of their own, or read and write"
+            ),
+            InvalidCommit::NotProven => write!(
+                f,
+                "the home does not accept the signature of the member that wrote it: its certificate has ended or was revoked, or somebody has changed the update"
             ),
         }
     }

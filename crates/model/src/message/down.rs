@@ -1,6 +1,6 @@
 //! From parent to child: a struct for each message.
 
-use super::{CallError, CallId, CallResponse, PeerImage, Refusal, Told};
+use super::{CallError, CallId, CallResponse, Keep, Kept, PeerImage, Refusal, Told};
 use crate::{
     Attempt, Audience, CommitId, EntryNo, Epoch, HomeId, Image, MemberId, NameId, Outcome,
     PageChange, PageDigest, PageId, PartDigest, Position, Receipt, ReportNo, SegmentId, Stamp,
@@ -72,6 +72,10 @@ pub enum Down {
     SeenWanted(SeenWanted),
     /// Give leases to write back as soon as you can (rule C1).
     Recall(Recall),
+    /// Keep an update of a neighbour in your log (rule C6).
+    Keep(Box<Keep>),
+    /// What has become of an update that was to be kept.
+    Kept(Kept),
 }
 
 impl Down {
@@ -119,6 +123,8 @@ impl Down {
             Down::Withheld(withheld) => withheld.home,
             Down::SeenWanted(wanted) => wanted.home,
             Down::Recall(recall) => recall.home,
+            Down::Keep(keep) => keep.home,
+            Down::Kept(kept) => kept.home,
         }
     }
 }

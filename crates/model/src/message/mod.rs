@@ -8,6 +8,7 @@ mod call;
 mod commit;
 mod down;
 mod joint;
+mod keep;
 mod reads;
 mod up;
 
@@ -23,6 +24,7 @@ pub use down::{
     Step, Tell, Unwatched, Voted, Withheld,
 };
 pub use joint::{Joint, JointAnswer, JointPart, JointQuestion, OtherHome};
+pub use keep::{InCustody, Keep, Kept, NotKept};
 pub use up::{
     Ack, Call, Decide, Denied, Evict, Fetch, GiveBack, Heads, Judge, Report, Reported, Save, Seen,
     Settled, Told, Up, Watch,

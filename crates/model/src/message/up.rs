@@ -1,10 +1,11 @@
 //! From child to parent: a struct for each message.
 
-use super::{CallId, CallRequest, CommitRequest, Decision, PeerImage};
-use crate::limits::REPORTED_NAME_BYTES_MAX;
+use super::{CallId, CallRequest, CommitRequest, Decision, Keep, Kept, PeerImage};
+use crate::limits::{PROOF_BYTES_MAX, REPORTED_NAME_BYTES_MAX};
 use crate::{
-    Attempt, Claim, CommitId, EntryNo, Epoch, HomeId, LogHead, MemberId, PageId, Position,
-    Privilege, Registration, ReportNo, SegmentId, Update, UpdateId,
+    Attempt, AuthorText, Authorship, Claim, CommitId, CustodyText, EntryNo, Epoch, HomeId, LogHead,
+    MemberId, PageId, Position, Privilege, Proof, Registration, ReportNo, SegmentId, Update,
+    UpdateId,
 };
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -49,6 +50,10 @@ pub enum Up {
     GiveBack(GiveBack),
     /// What I show, and what all below me show that hold read leases, has come so far (rule C2).
     Seen(Seen),
+    /// Keep an update of mine in your log (rule C6).
+    Keep(Box<Keep>),
+    /// What has become of the update of a neighbour. It goes to that neighbour.
+    Kept(Kept),
 }
 
 impl Up {
@@ -72,6 +77,8 @@ impl Up {
             Up::Heads(heads) => heads.home,
             Up::GiveBack(back) => back.home,
             Up::Seen(seen) => seen.home,
+            Up::Keep(keep) => keep.home,
+            Up::Kept(kept) => kept.home,
         }
     }
 
@@ -91,6 +98,8 @@ impl Up {
             | Up::Heads(_)
             | Up::GiveBack(_)
             | Up::Seen(_)
+            | Up::Keep(_)
+            | Up::Kept(_)
             | Up::Commit(_)
             | Up::Decide(_)
             | Up::Settled(_)
@@ -108,6 +117,7 @@ impl Up {
                 Some(commit.member)
             }
             Up::Call(call) => Some(call.call.member),
+            Up::Keep(keep) => Some(keep.author.by.member),
             _ => None,
         }
     }
@@ -134,6 +144,44 @@ pub struct Save {
     pub update: UpdateId,
     /// The log knows what has become of its updates in this segment up to here.
     pub confirmed: u64,
+    /// The signature of the [`CustodyText`] by the member whose log it is. A home believes the edge of that member without one.
+    pub custody: Proof,
+    /// Who has written it, if that is another member. Then the rights of that one count.
+    pub author: Option<Authorship>,
+}
+
+impl Save {
+    /// Whether it has a proof that is larger than any can be.
+    pub fn has_large_proof(&self) -> bool {
+        let of_author = self
+            .author
+            .as_ref()
+            .map_or(0, |author| author.proof.bytes());
+        self.custody.bytes().max(of_author) > PROOF_BYTES_MAX
+    }
+
+    /// What the log has signed.
+    pub fn text(&self) -> CustodyText<'_> {
+        CustodyText {
+            version: crate::AUTHORSHIP_VERSION,
+            home: self.request.home(),
+            update: self.update,
+            by: self.author.as_ref().map(|author| author.by),
+            writes: &self.request.part.writes,
+        }
+    }
+
+    /// What its author has signed.
+    pub fn author_text(&self, author: &Authorship) -> AuthorText<'_> {
+        AuthorText {
+            version: crate::AUTHORSHIP_VERSION,
+            home: self.request.home(),
+            segment: self.update.segment,
+            log: self.update.log.name(),
+            by: author.by,
+            writes: &self.request.part.writes,
+        }
+    }
 }
 
 /// An update that its home may not have executed (rule C6).
@@ -144,6 +192,8 @@ pub struct Told {
     /// Up to here its log has followed the home, which had not executed the update by then. Whoever follows the segment
     /// from a later position takes no notice.
     pub since: Position,
+    /// Who has written it, if that is not the log's own member.
+    pub author: Option<MemberId>,
 }
 
 /// How far logs are (rule C3).

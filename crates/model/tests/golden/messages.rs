@@ -22,12 +22,12 @@ pub(crate) fn all() -> Vec<Sample> {
     let samples: Vec<Sample> = messages.map(|message| encoded(&message)).collect();
     assert_eq!(
         variants(&samples, "up"),
-        17,
+        19,
         "a kind of message has no sample"
     );
     assert_eq!(
         variants(&samples, "down"),
-        24,
+        26,
         "a kind of message has no sample"
     );
     samples
@@ -74,6 +74,8 @@ fn up_name(up: &Up) -> &'static str {
         Up::Heads(_) => "heads",
         Up::GiveBack(_) => "give back",
         Up::Seen(_) => "seen",
+        Up::Keep(_) => "keep",
+        Up::Kept(_) => "kept",
     }
 }
 
@@ -103,6 +105,8 @@ fn down_name(down: &Down) -> &'static str {
         Down::Withheld(_) => "withheld",
         Down::SeenWanted(_) => "seen wanted",
         Down::Recall(_) => "recall",
+        Down::Keep(_) => "keep",
+        Down::Kept(_) => "kept",
     }
 }
 
@@ -138,7 +142,22 @@ fn ups() -> Vec<Up> {
             request: alone(),
             update: update_id(),
             confirmed: 299,
+            custody: proof(),
+            author: None,
         })),
+        Up::Save(Box::new(message::Save {
+            request: alone(),
+            update: update_id(),
+            confirmed: 299,
+            custody: proof(),
+            author: Some(authorship()),
+        })),
+        Up::Keep(Box::new(keep())),
+        Up::Kept(kept(Ok(InCustody {
+            id: update_id(),
+            is_leased: true,
+        }))),
+        Up::Kept(kept(Err(NotKept::LogFull))),
         Up::Update(told()),
         Up::GiveBack(message::GiveBack {
             home: HOME,
@@ -282,6 +301,43 @@ fn told() -> message::Told {
     message::Told {
         update,
         since: POSITION,
+        author: Some(member()),
+    }
+}
+
+/// An update on its way to the log of a site.
+fn keep() -> message::Keep {
+    message::Keep {
+        home: HOME,
+        log: NameId::of("office"),
+        author: authorship(),
+        writes: commit().part.writes,
+        patience_ms: 300,
+    }
+}
+
+fn kept(result: Result<InCustody, NotKept>) -> message::Kept {
+    let by = authorship().by;
+    message::Kept {
+        home: HOME,
+        by,
+        result,
+    }
+}
+
+fn authorship() -> Authorship {
+    let by = Author {
+        member: member(),
+        sequence: 300,
+    };
+    Authorship { by, proof: proof() }
+}
+
+fn proof() -> Proof {
+    Proof {
+        scheme: 0x0403,
+        certificate: Blob::from(vec![0x30, 0x82]),
+        signature: Blob::from(vec![0x30, 0x45, 0x02]),
     }
 }
 
@@ -353,6 +409,8 @@ fn downs() -> Vec<Down> {
             home: HOME,
             segments: vec![SEGMENT],
         }),
+        Down::Keep(Box::new(keep())),
+        Down::Kept(kept(Err(NotKept::OtherLog(NameId::of("office"))))),
         Down::Withheld(message::Withheld {
             home: HOME,
             commit: commit_id(),
@@ -582,6 +640,7 @@ pub(crate) fn refused() -> Vec<Refusal> {
             why: NotRun::NoSet,
         },
         InvalidCommit::ProcedureOfSeveral,
+        InvalidCommit::NotProven,
         InvalidCommit::Procedure {
             object: object(),
             why: NotRun::KeyTaken,

@@ -1,4 +1,4 @@
-//! Signing what sites may carry, and checking who has signed (rule R2).
+//! Signing in the name of a node, and checking who has signed (rules R2 and C7).
 
 use std::fmt;
 use std::time::Duration;
@@ -6,8 +6,7 @@ use std::time::Duration;
 use rustls::SignatureScheme;
 use rustls::pki_types::CertificateDer;
 use thorp_model::{
-    Blob, Certified, Delegation, DelegationText, Millis, NameId, NotDelegated, Principal, Proof,
-    Signer, Verifier,
+    Blob, Certified, Millis, NameId, Principal, Proof, SignedText, Signer, Verifier,
 };
 
 use super::{Identity, NodeRole};
@@ -25,7 +24,7 @@ impl KeySigner {
         Self(identity.clone())
     }
 
-    fn try_sign(&self, text: &DelegationText) -> Option<Proof> {
+    fn try_sign(&self, text: &dyn SignedText) -> Option<Proof> {
         let shown = self.0.credentials();
         let resolver = &shown.client.client_auth_cert_resolver;
         let key = resolver.resolve(&[], &tls::SIGNATURE_SCHEMES)?;
@@ -41,7 +40,7 @@ impl KeySigner {
 
 impl Signer for KeySigner {
     /// A key that does not sign gives a proof of nothing: homes refuse it, and say so.
-    fn sign(&self, text: &DelegationText) -> Proof {
+    fn sign(&self, text: &dyn SignedText) -> Proof {
         self.try_sign(text).unwrap_or_else(Proof::none)
     }
 }
@@ -52,8 +51,7 @@ impl AuthorityVerifier {
         Self(identity.clone())
     }
 
-    fn try_verify(&self, delegation: &Delegation, wall: Millis) -> Option<Certified> {
-        let Delegation { text, proof } = delegation;
+    fn try_verify(&self, text: &dyn SignedText, proof: &Proof, wall: Millis) -> Option<Certified> {
         let certificate = CertificateDer::from(proof.certificate.bytes()).into_owned();
         let now = Duration::from_millis(wall.0);
         let certified = self.0.standing_at(&certificate, now)?.certified;
@@ -76,9 +74,8 @@ impl AuthorityVerifier {
 }
 
 impl Verifier for AuthorityVerifier {
-    fn verify(&self, delegation: &Delegation, wall: Millis) -> Result<Certified, NotDelegated> {
-        let certified = self.try_verify(delegation, wall);
-        certified.ok_or(NotDelegated::NotProven)
+    fn verify(&self, text: &dyn SignedText, proof: &Proof, wall: Millis) -> Option<Certified> {
+        self.try_verify(text, proof, wall)
     }
 }
 
@@ -98,7 +95,9 @@ impl fmt::Debug for AuthorityVerifier {
 mod tests {
     use super::*;
     use crate::identity::issue;
-    use thorp_model::{DELEGATION_VERSION, DelegationNo, HomeId, MemberId};
+    use thorp_model::{
+        DELEGATION_VERSION, Delegation, DelegationNo, DelegationText, HomeId, MemberId,
+    };
 
     fn text() -> DelegationText {
         DelegationText {
@@ -140,7 +139,10 @@ mod tests {
     fn a_home_learns_the_name_and_the_role_from_the_certificate() {
         let (dir, home) = village("roles");
         let of = |role, name| issue(dir.join("home"), dir.join(name), role, name).unwrap();
-        let verified = |of: &Identity| home.verifier().verify(&signed(of), now());
+        let verified = |of: &Identity| {
+            let Delegation { text, proof } = signed(of);
+            home.verifier().verify(&text, &proof, now())
+        };
         for (role, name) in [(NodeRole::Member, "anna"), (NodeRole::Operator, "ann")] {
             let certified = verified(&of(role, name)).unwrap();
             let is_operator = role == NodeRole::Operator;
@@ -152,8 +154,8 @@ mod tests {
         }
         // Only members sign for themselves.
         let office = of(NodeRole::Site, "office");
-        assert_eq!(verified(&office), Err(NotDelegated::NotProven));
-        assert_eq!(verified(&home), Err(NotDelegated::NotProven));
+        assert_eq!(verified(&office), None);
+        assert_eq!(verified(&home), None);
         let _ = std::fs::remove_dir_all(dir);
     }
 
@@ -161,29 +163,29 @@ mod tests {
     fn what_was_changed_or_is_of_another_village_or_time_is_not_proven() {
         let (dir, home) = village("changed");
         let anna = issue(dir.join("home"), dir.join("anna"), NodeRole::Member, "anna").unwrap();
-        let verify = |delegation: &Delegation, wall| home.verifier().verify(delegation, wall);
+        let verify = |of: &Delegation, wall| home.verifier().verify(&of.text, &of.proof, wall);
         let good = signed(&anna);
-        assert!(verify(&good, now()).is_ok());
+        assert!(verify(&good, now()).is_some());
         let mut other = good.clone();
         other.text.sites.push(NameId::of("evil"));
-        assert_eq!(verify(&other, now()), Err(NotDelegated::NotProven));
+        assert_eq!(verify(&other, now()), None);
         let mut other = good.clone();
         other.proof.signature = Blob::from(vec![7; 70]);
-        assert_eq!(verify(&other, now()), Err(NotDelegated::NotProven));
+        assert_eq!(verify(&other, now()), None);
         let mut other = good.clone();
         other.proof.scheme = u16::from(SignatureScheme::RSA_PKCS1_SHA1);
-        assert_eq!(verify(&other, now()), Err(NotDelegated::NotProven));
+        assert_eq!(verify(&other, now()), None);
         let mut other = good.clone();
         other.proof.certificate = Blob::from(vec![1, 2, 3]);
-        assert_eq!(verify(&other, now()), Err(NotDelegated::NotProven));
+        assert_eq!(verify(&other, now()), None);
         // Certificates begin a day before they are made, and end after years.
         for wall in [Millis(0), now().plus(100 * 365 * 86_400_000)] {
-            assert_eq!(verify(&good, wall), Err(NotDelegated::NotProven));
+            assert_eq!(verify(&good, wall), None);
         }
         let (strange_dir, strange) = village("strange");
         assert_eq!(
-            strange.verifier().verify(&good, now()),
-            Err(NotDelegated::NotProven)
+            strange.verifier().verify(&good.text, &good.proof, now()),
+            None
         );
         let _ = std::fs::remove_dir_all(dir);
         let _ = std::fs::remove_dir_all(strange_dir);

@@ -70,6 +70,7 @@ mod saved;
 mod segment_locks;
 mod segments;
 mod serve;
+mod signatures;
 mod stager;
 mod staging;
 mod tables;
@@ -110,6 +111,7 @@ use crate::home::readers::{Leasing, Readers, Reading};
 use crate::home::resync::Resync;
 use crate::home::saved::Saving;
 use crate::home::serve::Serve;
+use crate::home::signatures::Signatures;
 use crate::home::tables::Tables;
 use crate::home::two_phase::decision::{Decisions, Sender};
 use crate::home::two_phase::inquiry::Inquiry;
@@ -117,6 +119,7 @@ use crate::home::two_phase::passed_questions::PassedQuestions;
 use crate::home::two_phase::remembered::Remembered;
 use crate::home::two_phase::resolution::Resolution;
 use crate::home::writers::{Writers, Writing};
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -630,14 +633,7 @@ impl Home {
             Up::Watch(watch) => self.watch(edge, &watch, outbox),
             Up::Report(report) => self.resync().report(edge, &report, outbox),
             Up::Commit(request) => self.commit(now, (edge, who), (request, None), outbox),
-            Up::Save(save) => {
-                let saving = Saving {
-                    update: save.update,
-                    confirmed: save.confirmed,
-                };
-                let saved = (save.request, Some(saving));
-                self.commit(now, (edge, who), saved, outbox);
-            }
+            Up::Save(save) => self.save(now, (edge, who), *save, outbox),
             Up::Heads(heads) => self.writing(None).heads(edge, heads),
             Up::GiveBack(back) if back.segments.len() > LEASES_PER_CHILD_MAX => {
                 cut_off(edge, "it gives back more leases than it may have", outbox);
@@ -656,7 +652,7 @@ impl Home {
             Up::Denied(denied) => self.denied_below(edge, &denied, outbox),
             Up::Judge(judge) => self.judge_below(now, edge, &judge, outbox),
             // Nobody redirects to or from a home, which shows nothing that it has not executed.
-            Up::Peer(_) | Up::Update(_) => {}
+            Up::Peer(_) | Up::Update(_) | Up::Keep(_) | Up::Kept(_) => {}
         }
         self.note_denials();
     }
@@ -834,6 +830,32 @@ impl Home {
         let child = self.children.get(edge);
         let site = child.filter(|child| child.kind != NodeKind::Member);
         site.map(|site| site.node.name())
+    }
+
+    /// An update of a log. The rights of its author count, as the home finds them now (rule C7).
+    fn save(
+        &mut self,
+        now: Now,
+        (edge, who): (EdgeId, Principal),
+        save: message::Save,
+        outbox: &mut Outbox,
+    ) {
+        let signatures = Signatures {
+            verifier: &*self.config.verifier,
+            wall: now.wall,
+        };
+        if self.site(edge).is_some() && !signatures.prove_custody(&save) {
+            let why = NotDelegated::NotProven;
+            return self.not_delegated(edge, &Up::Save(Box::new(save)), why, outbox);
+        }
+        let author = signatures.author(&save);
+        let saving = Saving {
+            update: save.update,
+            confirmed: save.confirmed,
+            is_proven: author != Some(None),
+        };
+        let who = author.flatten().unwrap_or(who);
+        self.commit(now, (edge, who), (save.request, Some(saving)), outbox);
     }
 
     fn commit(

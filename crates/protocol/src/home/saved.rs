@@ -16,6 +16,8 @@ pub(in crate::home) struct Saving {
     pub(in crate::home) update: UpdateId,
     /// Its log knows what has become of its updates up to here.
     pub(in crate::home) confirmed: u64,
+    /// Its author has signed it, or it comes from the log's own member.
+    pub(in crate::home) is_proven: bool,
 }
 
 /// What the home does with an update that comes.
@@ -147,7 +149,11 @@ mod tests {
             segment: SEGMENT,
             number,
         };
-        Saving { update, confirmed }
+        Saving {
+            update,
+            confirmed,
+            is_proven: true,
+        }
     }
 
     fn not_yet(number: u64) -> Turn {

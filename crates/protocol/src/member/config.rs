@@ -8,7 +8,7 @@ use thorp_model::limits::{
     KEPT_CHANGES_MAX, PENDING_WRITES_COMMIT_BYTES_MAX, REPORT_PAGES_MAX, SEND_WINDOW_BYTES_MAX,
 };
 use thorp_model::records::{ConflictRecord, UpdateRecord};
-use thorp_model::{LeftRecord, MemberId, NoSigner, Signer};
+use thorp_model::{LeftRecord, MemberId, NoSigner, Signer, Verifier};
 
 /// What a member gets when it starts.
 #[derive(Clone, Debug)]
@@ -40,6 +40,8 @@ pub struct MemberConfig {
     pub conflicts: Vec<ConflictRecord>,
     /// Signs with the key of the certificate of the member (rule R2).
     pub signer: Arc<dyn Signer>,
+    /// Checks what neighbours have signed: its log keeps their updates, too (rule C6). None: it keeps its own alone.
+    pub verifier: Option<Arc<dyn Verifier>>,
 }
 
 impl MemberConfig {
@@ -59,6 +61,7 @@ impl MemberConfig {
             has_routine: false,
             conflicts: Vec::new(),
             signer: Arc::new(NoSigner),
+            verifier: None,
         }
     }
 }

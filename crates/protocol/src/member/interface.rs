@@ -5,8 +5,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use thorp_model::{
     Batch, CallError, CallRequest, CallResponse, Command, CommitId, EdgeId, Fence, FetchRefusal,
-    HomeId, HomeNames, Incarnation, Lack, Mark, Millis, Outcome, PageWrites, Part, Place, Publish,
-    Refusal, RequestId, SegmentId, Stamp, Update, UpdateId,
+    HomeId, HomeNames, Incarnation, Lack, Mark, Millis, NotKept, Outcome, PageWrites, Part, Place,
+    Publish, Refusal, RequestId, SegmentId, Stamp, Update, UpdateId,
 };
 
 /// What a member's program and page cache hand in.
@@ -172,21 +172,6 @@ pub struct InLog {
     pub rejected: usize,
     /// Bytes of all of them.
     pub bytes: usize,
-}
-
-/// Why an update was not taken. It does not exist then.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum NotKept {
-    /// The member has no log: nobody would keep the update if the member ended.
-    NoLog,
-    /// The log has as many updates, or bytes, as it may have.
-    LogFull,
-    /// The disk under the log is full.
-    DiskFull(Lack),
-    /// The disk under the log is broken.
-    Broken,
-    /// It writes nothing, to several segments, or too much.
-    Invalid,
 }
 
 /// Where a page came from.

@@ -51,8 +51,10 @@ mod withheld;
 
 pub use config::MemberConfig;
 pub use interface::{
-    InLog, MemberAction, MemberCommand, NotKept, Request, Resolution, Response, Source, UpdateInfo,
+    InLog, MemberAction, MemberCommand, Request, Resolution, Response, Source, UpdateInfo,
 };
+
+pub use thorp_model::NotKept;
 
 use crate::edge::liveness::Neighbours;
 use crate::edge::pending_writes::PendingWrites;
@@ -180,7 +182,11 @@ impl Member {
             commits: Commits::new(config.id),
             calls: Calls::new(config.id),
             uplink: Uplink::new(config.upward_bytes_max),
-            signing: Signing::new(config.id, Arc::clone(&config.signer)),
+            signing: Signing::new(
+                config.id,
+                Arc::clone(&config.signer),
+                config.verifier.clone(),
+            ),
             pending_writes: PendingWrites::new(config.kept_bytes_max),
             parents: BTreeMap::new(),
             neighbours: Neighbours::new(config.alive),
@@ -298,6 +304,7 @@ impl Member {
     fn disconnected(&mut self, edge: EdgeId, outbox: &mut Outbox) {
         self.parents.remove(&edge);
         self.neighbours.went(edge);
+        self.updating().parent_went(edge, outbox);
         let homes = self.homes.iter_mut();
         let lost = homes.filter_map(|(home, at)| at.up.lost(edge).then_some(home));
         for home in lost.collect::<Vec<HomeId>>() {
@@ -434,10 +441,13 @@ impl Member {
         if !self.parents.contains_key(&edge) {
             return outbox.note(Note::OtherEpochDropped);
         }
-        if let Down::Update(told) = message {
-            // It is beside all streams.
-            return self.updating().sharing().shown(told, outbox);
-        }
+        // These are beside all streams.
+        let message = match message {
+            Down::Update(told) => return self.updating().sharing().shown(told, outbox),
+            Down::Keep(keep) => return self.updating().keep(edge, *keep, outbox),
+            Down::Kept(kept) => return self.updating().given(edge, &kept, outbox),
+            message => message,
+        };
         // A member belongs to one parent at a time, for each home (rule 1).
         let home = message.home();
         let has_ended = matches!(message, Down::End(_));
@@ -469,7 +479,7 @@ impl Member {
                 .updating()
                 .sharing()
                 .told_to_tell(home, tell.segment, outbox),
-            Down::Update(_) => {}
+            Down::Update(_) | Down::Keep(_) | Down::Kept(_) => {}
             Down::Image(response) => self.homes.at(home).image(now, response, outbox),
             Down::Peer(peer) => self.homes.at(home).peer_image(now, peer, outbox),
             Down::Redirect(redirect) => self.homes.at(home).help(edge, redirect, outbox),

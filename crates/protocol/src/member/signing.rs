@@ -4,8 +4,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use thorp_model::limits::DELEGATION_MS;
 use thorp_model::{
-    DELEGATION_VERSION, Delegation, DelegationNo, DelegationText, HomeId, MemberId, NameId, Now,
-    Signer,
+    Certified, DELEGATION_VERSION, Delegation, DelegationNo, DelegationText, HomeId, MemberId,
+    NameId, Now, Proof, SignedText, Signer, Verifier,
 };
 
 /// Signs delegations, each under the next number.
@@ -15,6 +15,8 @@ use thorp_model::{
 pub(super) struct Signing {
     member: MemberId,
     signer: Arc<dyn Signer>,
+    /// Checks what neighbours have signed, if this member keeps updates for them.
+    verifier: Option<Arc<dyn Verifier>>,
     last: DelegationNo,
     /// The time of the event that is handled.
     pub(super) now: Now,
@@ -22,13 +24,29 @@ pub(super) struct Signing {
 
 impl Signing {
     /// A member that has signed nothing.
-    pub(super) fn new(member: MemberId, signer: Arc<dyn Signer>) -> Self {
+    pub(super) fn new(
+        member: MemberId,
+        signer: Arc<dyn Signer>,
+        verifier: Option<Arc<dyn Verifier>>,
+    ) -> Self {
         Signing {
             member,
             signer,
+            verifier,
             last: DelegationNo(0),
             now: Now::default(),
         }
+    }
+
+    /// Signs in the name of the member.
+    pub(super) fn signer(&self) -> &dyn Signer {
+        &*self.signer
+    }
+
+    /// Who has signed a text, as of now. None: nobody whom this member believes.
+    pub(super) fn verify(&self, text: &dyn SignedText, proof: &Proof) -> Option<Certified> {
+        let verifier = self.verifier.as_ref()?;
+        verifier.verify(text, proof, self.now.wall)
     }
 
     /// Signs that these sites may carry what goes to a home.
@@ -54,7 +72,7 @@ mod tests {
 
     #[test]
     fn each_delegation_has_a_higher_number_and_ends_later() {
-        let mut signing = Signing::new(MemberId(7), Arc::new(NoSigner));
+        let mut signing = Signing::new(MemberId(7), Arc::new(NoSigner), None);
         let mut sign = |wall| {
             signing.now.wall = Millis(wall);
             signing.sign(HomeId(1), Vec::from([NameId(8)])).text

@@ -4,11 +4,11 @@ use crate::edge::downstream::ChildLimits;
 use crate::edge::liveness::AliveLimits;
 use crate::redirector::ParentNames;
 use alloc::string::String;
-use thorp_model::MemberId;
 use thorp_model::limits::{
     HISTORY_PAGES_MAX, KEPT_CHANGES_MAX, PENDING_WRITES_COMMIT_BYTES_MAX, REPORT_PAGES_MAX,
     REPORTED_MAX, SEND_WINDOW_BYTES_MAX, SITE_CACHE_BYTES, SUCCESSOR_PAGES_MAX,
 };
+use thorp_model::{MemberId, NameId};
 
 /// What a redirector gets when it starts.
 #[derive(Clone, Debug)]
@@ -44,6 +44,8 @@ pub struct RedirectorConfig {
     pub alive: Option<AliveLimits>,
     /// How much is kept for each child.
     pub per_child: ChildLimits,
+    /// The name of the member that keeps the log of the site (rule C6). None: the site has no log.
+    pub log_keeper: Option<NameId>,
 }
 
 impl RedirectorConfig {
@@ -64,6 +66,7 @@ impl RedirectorConfig {
             reported_max: REPORTED_MAX,
             alive: Some(AliveLimits::default()),
             per_child: ChildLimits::default(),
+            log_keeper: None,
         }
     }
 }

@@ -19,6 +19,7 @@
 //! | `reach` | the homes that the node is to reach (rule 1) |
 //! | `watch` | the segments that are watched below and above |
 //! | `writers` | updates of logs below, and pulls (rules C3 and C6) |
+//! | `site_log` | updates of members without a log, on their way to the member that keeps the log of the site (rule C6) |
 //! | `readers` | read leases below, and what those below show (rules C1 and C2) |
 
 mod config;
@@ -33,6 +34,7 @@ mod readers;
 mod redirects;
 mod requests;
 mod resync;
+mod site_log;
 mod standby;
 mod subtree;
 #[cfg(test)]
@@ -58,6 +60,8 @@ use crate::redirector::prefetch::hints;
 use crate::redirector::proxy::Proxy;
 use crate::redirector::reach::Reach;
 use crate::redirector::requests::{Forwarder, PassedRequests};
+use crate::redirector::site_log::SiteLog;
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -87,6 +91,7 @@ pub struct Redirector {
     passed: PassedRequests,
     delegations: Delegations,
     pending_writes: PendingWrites,
+    site_log: SiteLog,
     next_beat: Millis,
 }
 
@@ -171,6 +176,7 @@ impl Redirector {
             passed: PassedRequests::new(config.upward_bytes_max),
             delegations: Delegations::default(),
             reach: Reach::new(config.parents.clone()),
+            site_log: SiteLog::kept_by(config.log_keeper),
             config,
             below: BTreeMap::new(),
             claims: Claims::default(),
@@ -262,6 +268,7 @@ impl Redirector {
             ("delegations", self.delegations.len()),
             ("upward_bytes", self.passed.bytes()),
             ("kept", self.pending_writes.len()),
+            ("into_log", self.site_log.len()),
             ("followers", sum(|p| p.writers.sizes()[0].1)),
             ("leases", sum(|p| p.writers.sizes()[1].1)),
             ("pulls", sum(|p| p.writers.sizes()[2].1)),
@@ -300,15 +307,21 @@ impl Redirector {
         }
         let proxy = self.homes.get_mut(&home);
         match (message, proxy) {
-            (Up::Commit(request), _) => self.forwarder().commit(edge, (request, None), outbox),
-            (Up::Save(save), _) => {
-                let saving = Some((save.update, save.confirmed));
-                self.forwarder()
-                    .commit(edge, (save.request, saving), outbox);
+            (Up::Commit(request), _) => {
+                self.forwarder().commit(edge, (request, Up::Commit), outbox);
             }
+            (Up::Save(save), _) => self.save(edge, *save, outbox),
+            (Up::Keep(keep), _) => {
+                let of = (edge, child);
+                self.site_log.keep(of, keep, &self.below, outbox);
+            }
+            (Up::Kept(kept), _) => self.site_log.kept(edge, &kept, outbox),
             (Up::Update(told), Some(proxy)) => {
                 let of = (edge, child);
-                if let Err(why) = proxy.writing().update_from(of, &told, outbox) {
+                let mut below = self.below.iter();
+                let author = below.find(|(_, peer)| told.author == Some(peer.node));
+                let author = author.map(|(edge, _)| *edge);
+                if let Err(why) = proxy.writing().update_from(of, author, &told, outbox) {
                     cut_off(edge, why, outbox);
                 }
             }
@@ -376,6 +389,30 @@ impl Redirector {
             }
             (_, None) => {}
         }
+    }
+
+    /// Passes an update on as it came: its log has signed it (rule C7).
+    fn save(&mut self, edge: EdgeId, save: message::Save, outbox: &mut Outbox) {
+        if save.has_large_proof() {
+            return cut_off(edge, "an update with a proof that cannot be right", outbox);
+        }
+        let message::Save {
+            request,
+            update,
+            confirmed,
+            custody,
+            author,
+        } = save;
+        let as_sent = move |request| {
+            Up::Save(Box::new(message::Save {
+                request,
+                update,
+                confirmed,
+                custody,
+                author,
+            }))
+        };
+        self.forwarder().commit(edge, (request, as_sent), outbox);
     }
 
     /// Whether a child may ask its home for this.
@@ -585,6 +622,7 @@ impl Redirector {
         self.claims.child_went(edge);
         self.reach.child_went(edge);
         self.passed.child_went(edge);
+        self.site_log.child_went(edge, outbox);
         for proxy in self.homes.values_mut() {
             proxy.child_went(now, edge, outbox);
         }
@@ -636,6 +674,8 @@ impl Redirector {
             }
             // It is beside the stream.
             (Down::Update(_), _) => {}
+            // A site above has a log for its own members alone.
+            (Down::Keep(_) | Down::Kept(_), _) => {}
             (Down::Get(get), Some(proxy)) => proxy.writing().pull(now, get, outbox),
             (Down::Recall(recall), Some(proxy)) => {
                 proxy.writing().recalled(now, &recall, outbox);

@@ -81,7 +81,7 @@ impl Proxy {
             watched: Watched::default(),
             passed_claims: PassedClaims::default(),
             unanswered: Unanswered::default(),
-            writers: Writers::default(),
+            writers: Writers::kept_by(config.log_keeper),
             readers: Readers::default(),
             reports,
             reported_max: config.reported_max,

@@ -6,14 +6,13 @@ use crate::edge::reply_routes::ReplyRoutes;
 use crate::edge::send_window::SendWindow;
 use crate::redirector::Outbox;
 use crate::redirector::proxy::Proxy;
-use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use thorp_model::limits::{CALLS_PER_NAME_MAX, COMMITS_PER_NAME_MAX};
 use thorp_model::planted::Bug;
 use thorp_model::{
     CallError, CallId, CommitId, CommitRequest, Down, EdgeId, HomeId, MemberId, Millis, NameId,
-    NodeKind, Note, Outcome, Peer, Refusal, Up, UpdateId, message, planted,
+    NodeKind, Note, Outcome, Peer, Refusal, Up, message, planted,
 };
 
 /// What a commit is charged beside its reads and writes.
@@ -209,12 +208,12 @@ pub(super) struct Forwarder<'a> {
 }
 
 impl Forwarder<'_> {
-    /// Passes a commit on, and keeps what it writes (rule 8). The evidence is
+    /// Passes a commit on, as what it came as, and keeps what it writes (rule 8). The evidence is
     /// the member's own: nobody on the way rewrites it (rule 4).
     pub(super) fn commit(
         &mut self,
         edge: EdgeId,
-        (mut request, saving): (CommitRequest, Option<(UpdateId, u64)>),
+        (mut request, as_sent): (CommitRequest, impl FnOnce(CommitRequest) -> Up),
         outbox: &mut Outbox,
     ) {
         let id = request.id;
@@ -247,17 +246,7 @@ impl Forwarder<'_> {
         }
         self.pending_writes.put(id, &request.part, outbox);
         self.passed.commit_sent(home, id, edge, bytes);
-        outbox.up(
-            up,
-            match saving {
-                None => Up::Commit(request),
-                Some((update, confirmed)) => Up::Save(Box::new(message::Save {
-                    request,
-                    update,
-                    confirmed,
-                })),
-            },
-        );
+        outbox.up(up, as_sent(request));
     }
 
     /// The delivery of what is decided is this child's reply, also where the vote went another

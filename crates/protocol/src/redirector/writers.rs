@@ -14,8 +14,8 @@ use alloc::vec::Vec;
 use thorp_model::limits::{COMMIT_BYTES_MAX, PULL_HEADS_MAX};
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CallError, CallId, CallRequest, CallResponse, Down, EdgeId, MemberId, Millis, NodeKind, Note,
-    Peer, Privilege, SegmentId, Up, message, planted,
+    CallError, CallId, CallRequest, CallResponse, Down, EdgeId, MemberId, Millis, NameId, NodeKind,
+    Note, Peer, Privilege, SegmentId, Up, message, planted,
 };
 
 /// What a call of a child asked for, until its home has answered.
@@ -44,6 +44,8 @@ pub(super) struct Writers {
     recalled: BTreeSet<SegmentId>,
     /// Names that kept readers waiting until their leases were over.
     slow: SlowHolders,
+    /// Who keeps the log of the site.
+    keeper: Option<NameId>,
     /// What the home has granted last, in milliseconds.
     lease_ms: u32,
     /// When it was last looked at.
@@ -51,6 +53,14 @@ pub(super) struct Writers {
 }
 
 impl Writers {
+    /// A site whose log this name keeps.
+    pub(super) fn kept_by(keeper: Option<NameId>) -> Self {
+        Writers {
+            keeper,
+            ..Writers::default()
+        }
+    }
+
     /// Whether a child may ask for leases. Who keeps readers waiting may not ask for one to write, so that its site loses none (rule
     /// C4). Nor may a name that would hold more than it leaves free: the home would count that for the site.
     pub(super) fn may_ask(
@@ -231,8 +241,9 @@ impl Writing<'_> {
                 }
                 // The parent has granted it since it wanted it back.
                 self.writers.recalled.retain(|of| !segments.contains(of));
-                let mayed = segments.into_iter().map(|segment| (edge, segment));
-                self.writers.may_write.extend(mayed);
+                let is_new = |segment: &SegmentId| self.writers.may_write.insert((edge, *segment));
+                let new: Vec<SegmentId> = segments.into_iter().filter(is_new).collect();
+                self.keeper_tells_again(&new, outbox);
                 true
             }
             (Some(Asked::Lease(..)), _) => {
@@ -253,6 +264,19 @@ impl Writing<'_> {
         }
     }
 
+    /// Somebody may write since now. What the log of the site keeps of it may be shown.
+    fn keeper_tells_again(&mut self, segments: &[SegmentId], outbox: &mut Outbox) {
+        let is_keeper = |edge: &EdgeId| {
+            let name = self.children.get(*edge).map(|child| child.node.name());
+            self.writers.keeper.is_some() && name == self.writers.keeper
+        };
+        let may_write = self.writers.may_write.iter().copied();
+        let due = may_write.filter(|(edge, of)| segments.contains(of) && is_keeper(edge));
+        for (edge, segment) in due.collect::<Vec<_>>() {
+            self.tell(edge, segment, outbox);
+        }
+    }
+
     fn tell(&mut self, edge: EdgeId, segment: SegmentId, outbox: &mut Outbox) {
         let (position, promised) = (self.up.position, self.up.promised());
         self.children
@@ -266,10 +290,11 @@ impl Writing<'_> {
         self.tell_again(EdgeId(u64::MAX), segment, outbox);
     }
 
-    /// A child shows an update to its neighbours. It speaks for its own logs, or is a site.
+    /// A child shows an update to its neighbours. It speaks for its own logs, or is a site. The author of the update is at this edge.
     pub(super) fn update_from(
         &mut self,
         (edge, peer): (EdgeId, &Peer),
+        author: Option<EdgeId>,
         told: &message::Told,
         outbox: &mut Outbox,
     ) -> Result<(), &'static str> {
@@ -281,7 +306,9 @@ impl Writing<'_> {
         if peer.kind == NodeKind::Member && !is_own {
             return Err("it shows an update of another's log");
         }
-        if !self.writers.may_write.contains(&(edge, segment)) {
+        let author_may = author.is_some_and(|author| self.may_write(author, segment));
+        let is_author_asked = told.author.is_some() && !planted::is(Bug::AuthorsNotAsked);
+        if !self.may_write(edge, segment) || is_author_asked && !author_may {
             // The home has not said that it may write, or somebody took the right away.
             outbox.note(Note::UpdateNotShown);
             return Ok(());
@@ -291,6 +318,11 @@ impl Writing<'_> {
             outbox.up(above, Up::Update(told.clone()));
         }
         Ok(())
+    }
+
+    /// Whether the home has said that the child at an edge may write.
+    fn may_write(&self, edge: EdgeId, segment: SegmentId) -> bool {
+        self.writers.may_write.contains(&(edge, segment))
     }
 
     /// An update goes to all that follow its segment.

@@ -71,12 +71,14 @@ pub struct HomeConfigFile {
 pub struct SiteConfigFile {
     /// The site's name.
     pub name: Option<String>,
-    /// Where it keeps its identity; nothing else of a site needs to survive (rule 13).
+    /// Where it keeps its identity and its log; nothing else of a site needs to survive (rule 13).
     pub data_dir: Option<PathBuf>,
     /// Its certificate and key; `identity` in the data directory by default.
     pub identity_dir: Option<PathBuf>,
     /// An authority on the same machine that may issue the identity if there is none yet.
     pub authority_dir: Option<PathBuf>,
+    /// The certificate and key of the member that keeps the log of the site (rule C6). None: the site has no log.
+    pub log_identity_dir: Option<PathBuf>,
     /// Where it listens.
     #[serde(deserialize_with = "texts::deserialize")]
     pub listen: Vec<Address>,
@@ -310,6 +312,15 @@ impl SiteConfigFile {
         identity_dir(self.identity_dir.as_deref(), self.data_dir.as_deref())
     }
 
+    /// Where the log of the site lies, if it has one.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::Missing`].
+    pub fn log_dir(&self) -> Result<PathBuf, ConfigError> {
+        Ok(data_dir(self.data_dir.as_deref())?.join("log"))
+    }
+
     /// Whether a site can start with it.
     ///
     /// # Errors
@@ -318,6 +329,9 @@ impl SiteConfigFile {
     pub fn check(&self) -> Result<(), ConfigError> {
         self.name()?;
         self.identity_dir()?;
+        if self.log_identity_dir.is_some() {
+            self.log_dir()?;
+        }
         check_listen(&self.listen)?;
         check_http(self.http, self.http_for)?;
         check_link(&self.link)?;
@@ -381,6 +395,7 @@ impl Default for SiteConfigFile {
             data_dir: None,
             identity_dir: None,
             authority_dir: None,
+            log_identity_dir: None,
             listen: vec![anywhere(SITE_PORT)],
             http: Some(here(SITE_HTTP_PORT)),
             http_for: HttpFor::default(),

@@ -10,7 +10,8 @@ use crate::given::{Given, Wanted};
 use crate::node::Machine;
 use thorp_model::records::{UpdateRecord, decode, decode_page, page_key, update_range};
 use thorp_model::{
-    Action, Batch, Event, Lack, Mark, NodeKind, Outbox, PageId, Purpose, Reader, Scan, Table,
+    Action, Batch, Event, Lack, Mark, NameId, NodeKind, Outbox, PageId, Purpose, Reader, Scan,
+    Table,
 };
 use thorp_protocol::{
     AliveLimits, Home, HomeAction, HomeCommand, HomeConfig, LoadResult, Member, MemberAction,
@@ -255,9 +256,13 @@ fn start_home(world: &mut World, no: usize) -> Checked {
 
 fn start_site(world: &mut World, no: usize) {
     let alive = alive(world);
+    let keeper = world.plan.keeper(no - 1);
+    let keeper = keeper.map(|member| 1 + world.plan.sites.len() + member);
+    let log_keeper = keeper.map(|keeper| NameId::of(&world.nodes[keeper].name));
     let node = &mut world.nodes[no];
     let config = RedirectorConfig {
         alive,
+        log_keeper,
         ..RedirectorConfig::new(node.id, node.name.clone())
     };
     node.machine = Some(Machine::Site(Box::new(Redirector::new(config))));
@@ -265,12 +270,14 @@ fn start_site(world: &mut World, no: usize) {
 
 fn start_member(world: &mut World, no: usize) -> Checked {
     let alive = alive(world);
+    let keeps = world.plan.is_keeper(world.member_of(no));
     let node = &mut world.nodes[no];
     let log = node.disk.as_ref().map(in_log).transpose()?;
     let config = MemberConfig {
         alive,
         log,
         signer: Authority::default().signer(&node.name, node.who()),
+        verifier: keeps.then(|| Authority::default().verifier()),
         ..MemberConfig::new(node.id, node.name.clone())
     };
     node.machine = Some(Machine::Member(Box::new(Member::new(config))));

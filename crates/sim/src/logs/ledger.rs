@@ -16,6 +16,8 @@ pub(super) struct Fate {
     pub(super) of: (usize, u32),
     /// It was answered: under this name, with a lease or without.
     pub(super) kept: Option<(UpdateId, bool)>,
+    /// The process that keeps it, under whose lease it was answered.
+    pub(super) keeper: Option<(usize, u32)>,
     pub(super) is_rejected: bool,
     /// It was written by a commit, which was answered.
     pub(super) is_committed: bool,

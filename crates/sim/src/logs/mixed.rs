@@ -19,7 +19,7 @@ use thorp_model::{
     CallResponse, CommitId, Consistency, Generation, Moment, ObjectId, Outcome, Procedure,
     Reference, Refusal, SessionKind, Slot, Stamp,
 };
-use thorp_protocol::{Request, Response};
+use thorp_protocol::{NotKept, Request, Response};
 use thorp_session::{Commit, CommitCall, Ended, OwnCommits, Step, Stop, Terms, Transaction};
 
 /// Its program makes one commit after the other, and waits for each.
@@ -393,6 +393,11 @@ pub(super) fn answered(world: &mut World, no: usize, told: Told, response: Respo
                 // It may have happened.
                 session.leaving.clear();
             }
+            fail(&mut session, world);
+        }
+        (Told::Update, Response::NotKept(NotKept::InDoubt)) => {
+            // The log of the site may have it.
+            session.leaving.clear();
             fail(&mut session, world);
         }
         (Told::Update, Response::Kept { id, is_leased }) => {

@@ -40,6 +40,7 @@ pub const EVERYTHING: &[&str] = &[
     "updates kept with a lease",
     "updates kept without one",
     "updates not kept",
+    "updates in the log of a site",
     "updates rejected",
     "commits answered",
     "pulls answered",

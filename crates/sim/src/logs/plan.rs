@@ -39,6 +39,8 @@ pub(super) struct Plan {
     pub(super) commits: u64,
     /// Faults that are to come.
     pub(super) troubles: u32,
+    /// The first member of each site keeps its log, and the others there have none (rule C6).
+    has_site_logs: bool,
 }
 
 impl Plan {
@@ -75,7 +77,26 @@ impl Plan {
             wrong: prng.below(2) * 60,
             troubles: prng.range(3, 12) as u32,
             commits: [0, 30, 100][prng.below(3) as usize],
+            has_site_logs: prng.percent(40),
         }
+    }
+
+    /// The member that keeps the log of a site.
+    pub(super) fn keeper(&self, site: usize) -> Option<usize> {
+        let mut members = self.members.iter();
+        let first = members.position(|of| *of == Some(site));
+        first.filter(|_| self.has_site_logs)
+    }
+
+    /// Whether a member keeps the log of its site.
+    pub(super) fn is_keeper(&self, member: usize) -> bool {
+        self.members[member].and_then(|site| self.keeper(site)) == Some(member)
+    }
+
+    /// Whether a member has a log.
+    pub(super) fn has_log(&self, member: usize) -> bool {
+        let keeper = self.members[member].and_then(|site| self.keeper(site));
+        keeper.is_none_or(|keeper| keeper == member)
     }
 }
 

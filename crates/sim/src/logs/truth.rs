@@ -26,6 +26,7 @@ pub(super) fn asked(world: &mut World, no: usize, token: Token, is_wrong: bool) 
     let fate = Fate {
         of: (no, world.nodes[no].life),
         kept: None,
+        keeper: None,
         is_rejected: false,
         is_committed: false,
         is_wrong,
@@ -45,16 +46,16 @@ pub(super) fn kept(world: &mut World, no: usize, token: Token, kept: (UpdateId, 
         true => "updates kept with a lease",
         false => "updates kept without one",
     });
-    let process = (no, world.nodes[no].life);
-    let lapses = world
-        .ledger
-        .lapses
-        .get(&process)
-        .copied()
-        .unwrap_or_default();
+    let keeper = world.process(kept.0.log.0);
+    if keeper.is_some_and(|(keeper, _)| keeper != no) {
+        world.counts.answered("updates in the log of a site");
+    }
+    let lapses = keeper.and_then(|keeper| world.ledger.lapses.get(&keeper));
+    let lapses = lapses.copied().unwrap_or_default();
     world.ledger.since.insert(token, lapses);
     if let Some(fate) = world.ledger.fates.get_mut(&token) {
         fate.kept = Some(kept);
+        fate.keeper = keeper;
     }
 }
 
@@ -147,9 +148,11 @@ pub(super) fn still_expected(world: &World, expected: Expected) -> Expected {
         if fate.is_committed {
             return true;
         }
-        let (no, life) = fate.of;
+        let Some((no, life)) = fate.keeper else {
+            return ledger.saved.contains(token);
+        };
         let node = &world.nodes[no];
-        let lapses = ledger.lapses.get(&fate.of).copied().unwrap_or_default();
+        let lapses = ledger.lapses.get(&(no, life)).copied().unwrap_or_default();
         let now = node.now(world.now).mono;
         let believes = match &node.machine {
             Some(Machine::Member(member)) => member.holds_lease(HOME, SEGMENT, now),

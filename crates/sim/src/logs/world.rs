@@ -159,8 +159,9 @@ impl World {
         for (index, site) in self.plan.members.clone().into_iter().enumerate() {
             let parent = site.map_or(0, |site| 1 + site);
             self.add(NodeKind::Member, format!("m{index}"), vec![parent]);
-            let disk = Disk::new(self.plan.sync_ms_max, key.clone());
-            self.nodes.last_mut().expect("it was added").disk = Some(disk);
+            let has_log = self.plan.has_log(index);
+            let disk = has_log.then(|| Disk::new(self.plan.sync_ms_max, key.clone()));
+            self.nodes.last_mut().expect("it was added").disk = disk;
         }
     }
 
@@ -184,6 +185,17 @@ impl World {
     /// The members.
     pub(super) fn members(&self) -> impl Iterator<Item = usize> + use<> {
         1 + self.plan.sites.len()..self.nodes.len()
+    }
+
+    /// The number of a member among the members.
+    pub(super) fn member_of(&self, no: usize) -> usize {
+        no - 1 - self.plan.sites.len()
+    }
+
+    /// The node that is this process, and its life.
+    pub(super) fn process(&self, id: MemberId) -> Option<(usize, u32)> {
+        let no = self.nodes.iter().position(|node| node.id == id)?;
+        Some((no, self.nodes[no].life))
     }
 
     /// Plans something.

@@ -30,7 +30,9 @@
 //! forge m0->H1 m0#1 under 2 with H9 reads P.x   (a rogue names that home in a part that only reads)
 //! forge m0->R m0#1 under 2 writes P.x=c   (a rogue sends this under an id, which may have another content)
 //! forge m1->H m1#9 under 3 saves 1 of m0: S.x append=b   (a rogue sends an update of the log of another)
+//! forge m0->H m0#9 under 3 saves 1 of m0 for m1: S.x append=b   (a log says that another has written it)
 //! falsify m0->R P.x=evil    (a helper's answer that is the first under way there; also P stamped 99, P labelled 9)
+//! falsify R->H S.x append=z    (an update that is the first under way there)
 //! hasten R->m1          (the last message under way there goes first)
 //! cut R-m0              m0 joins R2         m0 loses R (which does not know)
 //! sync H                sync H 1            crash H             restart H wall=80000
@@ -59,8 +61,8 @@ use thorp_model::limits::{EXTENT_PAGES, OVERFLOW_CHUNK_BYTES, STAGE_PAGES_MAX};
 use thorp_model::{
     Attempt, CallId, CallRequest, CommitId, CommitRequest, Decision, Generation, HomeId,
     Incarnation, JointQuestion, Lack, LogId, Message, NewValue, ObjectId, PageId, PageWrites, Part,
-    Participant, Position, Procedure, RIGHTS_SLOT, Registration, Ruling, SegmentId, SlotSet,
-    SpaceBound, Stamp, Up, WriteOp, message, rights_page,
+    Participant, Position, Principal, Procedure, RIGHTS_SLOT, Registration, Ruling, SegmentId,
+    SlotSet, SpaceBound, Stamp, Up, WriteOp, message, rights_page,
 };
 use thorp_protocol::{HomeCommand, MemberCommand, Request};
 
@@ -300,8 +302,34 @@ impl Teller {
                     (target, op),
                 )))
             }
+            [
+                "under",
+                registration,
+                "saves",
+                number,
+                "of",
+                of,
+                "for",
+                other,
+                target,
+                op,
+            ] => {
+                let log = self.village.node(of);
+                let who = Principal {
+                    name: log.id.name(),
+                    is_operator: false,
+                };
+                let id = LogId(log.id);
+                let registration = Registration(self::number(registration));
+                let number = self::number(number);
+                let of_commit = (commit, registration);
+                let save = forging::saving(of_commit, (id, number), (target, op));
+                let author = self.village.node(other.trim_end_matches(':')).id;
+                let save = forging::for_another(save, (who, of), author);
+                Up::Save(Box::new(save))
+            }
             _ => panic!(
-                "at STAMP, or under NUMBER with HOME reads OBJECT, or writes OBJECT=VALUE, or saves NUMBER of MEMBER: OBJECT PROCEDURE"
+                "at STAMP, or under NUMBER with HOME reads OBJECT, or writes OBJECT=VALUE, or saves NUMBER of MEMBER [for MEMBER]: OBJECT PROCEDURE"
             ),
         };
         self.village.put(from, to, Message::Up(message));

@@ -6,17 +6,27 @@ use super::updates;
 use super::village::Letter;
 use thorp_model::message::Save;
 use thorp_model::{
-    Claim, CommitId, CommitRequest, Draft, HomeId, Image, ImageEdit, Incarnation, LifeId, LogId,
-    Mark, Message, PeerImage, Point, Position, Receipt, ReceiptKey, Registration, Stamp, Up,
-    Update, UpdateId,
+    Author, Authorship, Claim, CommitId, CommitRequest, Down, Draft, HomeId, Image, ImageEdit,
+    Incarnation, LifeId, LogId, Mark, MemberId, Message, PageWrites, PeerImage, Point, Position,
+    Principal, Proof, Receipt, ReceiptKey, Registration, Stamp, Up, Update, UpdateId,
 };
 use thorp_protocol::Request;
+use thorp_sim::Authority;
 
 /// Alters a helper's answer: `P.x=evil` gives an object another value, `P stamped 99` gives the page another highest
-/// stamp, `P labelled 9` claims that it is as of that position.
+/// stamp, `P labelled 9` claims that it is as of that position. An update on its way writes something else: `S.x append=z`.
 pub(crate) fn falsify(letter: &mut Letter, what: &[&str]) {
-    let Message::Up(Up::Peer(peer)) = &mut letter.1 else {
-        panic!("no helper's answer");
+    let peer = match &mut letter.1 {
+        Message::Up(Up::Peer(peer)) => peer,
+        Message::Up(Up::Save(save)) => {
+            save.request.part.writes = writes(what);
+            return;
+        }
+        Message::Up(Up::Keep(keep)) | Message::Down(Down::Keep(keep)) => {
+            keep.writes = writes(what);
+            return;
+        }
+        _ => panic!("no helper's answer, and no update"),
     };
     match what {
         [write] => {
@@ -65,17 +75,36 @@ pub(crate) fn made_up(far: u64) -> Vec<(HomeId, Claim)> {
     Vec::from([(HOME, claim)])
 }
 
+/// What an update writes: `S.x append=b`.
+fn writes(what: &[&str]) -> Vec<PageWrites> {
+    match updates::request(&Homes::default(), "updates", &what.join(" ")) {
+        Request::Update { writes, .. } => writes,
+        _ => panic!("an update"),
+    }
+}
+
+/// An update that the log of this member keeps for another one, which has not signed it.
+pub(crate) fn for_another(save: Save, (log, name): (Principal, &str), author: MemberId) -> Save {
+    let by = Author {
+        member: author,
+        sequence: 1,
+    };
+    let proof = Proof::none();
+    let mut save = Save {
+        author: Some(Authorship { by, proof }),
+        ..save
+    };
+    save.custody = Authority::default().signer(name, log).sign(&save.text());
+    save
+}
+
 /// An update of a log, sent as this commit.
 pub(crate) fn saving(
     (id, registration): (CommitId, Registration),
     (log, number): (LogId, u64),
     (target, op): (&str, &str),
 ) -> Save {
-    let Request::Update { writes, .. } =
-        updates::request(&Homes::default(), "updates", &format!("{target} {op}"))
-    else {
-        panic!("an update");
-    };
+    let writes = writes(&[target, op]);
     let segment = writes[0].page.segment;
     let update = Update {
         home: HOME,
@@ -98,6 +127,8 @@ pub(crate) fn saving(
         request,
         update: update.id,
         confirmed: 0,
+        custody: Proof::none(),
+        author: None,
     }
 }
 

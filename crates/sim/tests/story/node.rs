@@ -3,7 +3,7 @@
 use super::disk::Disk;
 use super::names::{self, Homes};
 use super::program::Program;
-use super::updates;
+use super::{rights, updates};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use thorp_model::{
@@ -181,6 +181,10 @@ impl Node {
                 self.limit("beside", |n| config.images_beside = n > 0);
                 self.limit("reported", |n| config.reported_max = n as usize);
                 // Its homes, and one more that nobody starts.
+                // `R.keeper=0`: m0 keeps its log.
+                self.limit("keeper", |n| {
+                    config.log_keeper = Some(rights::name_id(&format!("m{n}")));
+                });
                 self.limit("told", |_| config.parents = Some(self.parent_names()));
                 config.per_child = self.per_child();
                 config.alive = self.alive();
@@ -194,6 +198,9 @@ impl Node {
                 self.limit("report", |n| config.report_pages_max = n as usize);
                 self.limit("beside", |n| config.images_beside = n > 0);
                 self.limit("log", |_| config.log = Some(updates::in_log(&self.disk)));
+                self.limit("keeps", |_| {
+                    config.verifier = Some(Authority::default().verifier());
+                });
                 config.alive = self.alive();
                 config.signer = Authority::default().signer(
                     &self.name,

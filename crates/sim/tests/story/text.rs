@@ -4,11 +4,11 @@ use super::{names, rights};
 use std::collections::BTreeMap;
 use thorp_model::{
     Audience, CallId, CallRequest, CallResponse, Carriers, Claim, Closed, CommitId, CommitRequest,
-    Content, Decision, Doubt, Down, Fence, FetchResult, HomeId, Image, InvalidCommit, JointAnswer,
-    JointQuestion, KnownHistory, LockMode, LogHead, MemberId, Message, NameId, NewValue, Outcome,
-    Overflow, PageChange, PageId, PageSlots, PeerImage, Position, Privilege, Procedure, Readers,
-    Receipt, Refusal, Reported, SegmentId, SegmentInfo, Slot, SlotChange, SlotSet, Step, Up,
-    UpdateId, Verdict, WriteOp, message,
+    Content, Decision, Doubt, Down, Fence, FetchResult, HomeId, Image, InCustody, InvalidCommit,
+    JointAnswer, JointQuestion, KnownHistory, LockMode, LogHead, MemberId, Message, NameId,
+    NewValue, NotKept, Outcome, Overflow, PageChange, PageId, PageSlots, PeerImage, Position,
+    Privilege, Procedure, Readers, Receipt, Refusal, Reported, SegmentId, SegmentInfo, Slot,
+    SlotChange, SlotSet, Step, Up, UpdateId, Verdict, WriteOp, message,
 };
 
 /// What a child claims of homes.
@@ -125,8 +125,13 @@ impl Pen<'_> {
             Up::Judge(judge) => format!("judge {}: {}", judge.question, claim(&judge.claim)),
             Up::Save(save) => {
                 let update = self.update_id(save.update);
-                format!("save {update}, {}", self.commit(&save.request))
+                let by = save.author.iter();
+                let by = by.map(|author| format!(" of {}", self.who(author.by.member)));
+                let by: String = by.collect();
+                format!("save {update}{by}, {}", self.commit(&save.request))
             }
+            Up::Keep(keep) => self.keep(keep),
+            Up::Kept(kept) => self.kept(kept),
             Up::Update(told) => self.told(told),
             Up::GiveBack(back) => {
                 let segments = back.segments.iter().map(|segment| names::segment(*segment));
@@ -219,6 +224,8 @@ impl Pen<'_> {
                 format!("{what} {update}, {}", self.step(&saved.step))
             }
             Down::Update(told) => self.told(told),
+            Down::Keep(keep) => self.keep(keep),
+            Down::Kept(kept) => self.kept(kept),
             Down::Withheld(withheld) => {
                 format!("the answer to {} follows", self.id(withheld.commit))
             }
@@ -306,6 +313,32 @@ impl Pen<'_> {
                 let next: Vec<String> = next.iter().map(|page| names::page(*page)).collect();
                 format!("hint {}, then {}", names::page(*page), next.join(" "))
             }
+        }
+    }
+
+    fn keep(&self, keep: &message::Keep) -> String {
+        let by = keep.author.by;
+        let log = match keep.log {
+            NameId(0) => String::from("whose log?"),
+            log => format!("in the log of {}", rights::name(log)),
+        };
+        format!("keep {} of {}, {log}", by.sequence, self.who(by.member))
+    }
+
+    fn kept(&self, kept: &message::Kept) -> String {
+        let (by, who) = (kept.by.sequence, self.who(kept.by.member));
+        match kept.result {
+            Ok(InCustody { id, is_leased }) => {
+                let lease = if is_leased { ", with a lease" } else { "" };
+                format!("kept {by} of {who} as {}{lease}", self.update_id(id))
+            }
+            Err(NotKept::OtherLog(log)) => {
+                format!(
+                    "not kept {by} of {who}: the log is of {}",
+                    rights::name(log)
+                )
+            }
+            Err(why) => format!("not kept {by} of {who}: {why:?}"),
         }
     }
 

@@ -89,7 +89,7 @@ impl Weight for Shown {
 struct Shop {
     table: Table,
     ledger: Ledger<Table>,
-    cache: Rc<Cache<Page, Shown, Table>>,
+    cache: Rc<Cache<Page, Shown, Reader<Table>>>,
 }
 
 type Fill = (Asked<Page>, Filling<Page, Shown>);
@@ -137,7 +137,7 @@ impl Shop {
     }
 }
 
-fn hit(cache: &Cache<Page, Shown, Table>, now_ms: u64) -> Option<u64> {
+fn hit(cache: &Cache<Page, Shown, Reader<Table>>, now_ms: u64) -> Option<u64> {
     let asked = cache.arrive(Page);
     match cache.step(&asked, || now_ms) {
         thorp_web_sim::Next::Hit(answer) => Some(answer.0),

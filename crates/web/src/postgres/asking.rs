@@ -5,6 +5,7 @@ use super::error::PostgresError;
 use super::question::Question;
 use super::standby;
 use crate::clock;
+use pgwire_replication::Lsn;
 use std::collections::BTreeSet;
 use std::time::Duration;
 use thorp_versions::Event;
@@ -24,8 +25,18 @@ pub(super) enum Answer {
     Waits(Event),
     /// These transactions are visible.
     Visible(Vec<u64>),
+    /// All commits up to there were looked at for the first time. These of them were visible: they have not waited.
+    Looked(Lsn, Vec<u64>),
     /// It cannot be asked any more, or does not wait.
     Lost(PostgresError),
+}
+
+/// A commit that is not acknowledged yet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Begun {
+    pub(super) xid: u64,
+    /// Where its commit ends in the log.
+    pub(super) end: Lsn,
 }
 
 /// Asks whether the database waits for the keeper, until nobody listens.
@@ -72,53 +83,87 @@ pub(super) async fn is_waited_for(
 /// Asks which of the transactions that come here are visible, until no more come.
 pub(super) async fn visible(
     source: Postgres,
-    mut begun: mpsc::UnboundedReceiver<u64>,
+    begun: mpsc::UnboundedReceiver<Begun>,
     answers: mpsc::Sender<Answer>,
 ) {
-    if let Err(error) = look(&source, &mut begun, &answers).await {
+    let mut looks = Looks {
+        begun,
+        answers,
+        open: BTreeSet::new(),
+        pause: LOOK_AFTER,
+    };
+    if let Err(error) = looks.run(&source).await {
         // Nobody may listen any more.
-        let _ = answers.send(Answer::Lost(error)).await;
+        let _ = looks.answers.send(Answer::Lost(error)).await;
     }
 }
 
-async fn look(
-    source: &Postgres,
-    begun: &mut mpsc::UnboundedReceiver<u64>,
-    answers: &mpsc::Sender<Answer>,
-) -> Result<(), PostgresError> {
-    let client = source.connect().await?;
-    let question = "SELECT x FROM unnest($1::text[]) AS x WHERE pg_visible_in_snapshot(x::xid8, pg_current_snapshot())";
-    let question = client.prepare(question).await?;
-    let mut open = BTreeSet::new();
-    let mut pause = LOOK_AFTER;
-    loop {
-        if open.is_empty() {
-            let Some(xid) = begun.recv().await else {
+/// Looks for open transactions in fresh snapshots.
+struct Looks {
+    begun: mpsc::UnboundedReceiver<Begun>,
+    answers: mpsc::Sender<Answer>,
+    /// Those that no snapshot has shown yet.
+    open: BTreeSet<u64>,
+    pause: Duration,
+}
+
+impl Looks {
+    async fn run(&mut self, source: &Postgres) -> Result<(), PostgresError> {
+        let client = source.connect().await?;
+        let question = "SELECT x FROM unnest($1::text[]) AS x WHERE pg_visible_in_snapshot(x::xid8, pg_current_snapshot())";
+        let question = client.prepare(question).await?;
+        while let Some(new) = self.next().await {
+            let open = self.open.iter().copied();
+            let asked = open.chain(new.iter().map(|begun| begun.xid));
+            let asked: Vec<String> = asked.map(|xid| xid.to_string()).collect();
+            let rows = client.query(&question, &[&asked]).await?;
+            let found = rows.iter().map(|row| row.get::<_, &str>(0).parse().ok());
+            let found: BTreeSet<u64> = found.flatten().collect();
+            if !self.answer(&new, found).await {
                 return Ok(());
-            };
-            open.insert(xid);
-            pause = LOOK_AFTER;
+            }
         }
-        while let Ok(xid) = begun.try_recv() {
-            open.insert(xid);
-            pause = LOOK_AFTER;
+        Ok(())
+    }
+
+    /// The commits that have come since the last look. Without any, a look is worth it after a pause. None: no more come.
+    async fn next(&mut self) -> Option<Vec<Begun>> {
+        let first = match self.open.is_empty() {
+            true => Some(self.begun.recv().await?),
+            false => match tokio::time::timeout(self.pause, self.begun.recv()).await {
+                Ok(begun) => Some(begun?),
+                Err(_) => None,
+            },
+        };
+        let mut new: Vec<Begun> = first.into_iter().collect();
+        while let Ok(begun) = self.begun.try_recv() {
+            new.push(begun);
         }
-        let asked: Vec<String> = open.iter().map(u64::to_string).collect();
-        let rows = client.query(&question, &[&asked]).await?;
-        let found = rows
-            .iter()
-            .filter_map(|row| row.get::<_, &str>(0).parse().ok());
-        let found: Vec<u64> = found.collect();
-        if found.is_empty() {
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(LOOK_AFTER_MAX);
-            continue;
+        self.pause = match new.is_empty() {
+            true => (self.pause * 2).min(LOOK_AFTER_MAX),
+            false => LOOK_AFTER,
+        };
+        Some(new)
+    }
+
+    /// Says what a look has shown. Whether somebody listens.
+    async fn answer(&mut self, new: &[Begun], found: BTreeSet<u64>) -> bool {
+        let is_found = |begun: &&Begun| found.contains(&begun.xid);
+        let early = new.iter().filter(is_found).map(|begun| begun.xid);
+        let early: Vec<u64> = early.collect();
+        self.open.extend(new.iter().map(|begun| begun.xid));
+        let seen: Vec<u64> = found
+            .into_iter()
+            .filter(|xid| self.open.remove(xid))
+            .collect();
+        let mut is_heard = true;
+        if let Some(last) = new.last() {
+            let looked = Answer::Looked(last.end, early);
+            is_heard &= self.answers.send(looked).await.is_ok();
         }
-        for xid in &found {
-            open.remove(xid);
+        if !seen.is_empty() {
+            is_heard &= self.answers.send(Answer::Visible(seen)).await.is_ok();
         }
-        if answers.send(Answer::Visible(found)).await.is_err() {
-            return Ok(());
-        }
+        is_heard
     }
 }

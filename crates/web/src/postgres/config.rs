@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio_postgres::NoTls;
 use tokio_postgres::config::Host;
 
-/// A name in the database has at most so many bytes.
-const NAME_BYTES_MAX: usize = 63;
+/// A name in the database has at most 63 bytes. Some have an ending behind the keeper's name.
+const NAME_BYTES_MAX: usize = 56;
 
 /// Where Debian's server has its socket.
 const SOCKET_DIR: &str = "/var/run/postgresql";
@@ -56,13 +56,44 @@ impl Postgres {
         &self.name
     }
 
+    /// How it is reached, as far as that tells databases apart.
+    pub(crate) fn identity(&self) -> String {
+        let config = &self.config;
+        let (hosts, ports) = (config.get_hosts(), config.get_ports());
+        let database = config.get_dbname().or(config.get_user());
+        format!("{hosts:?} {ports:?} {database:?}")
+    }
+
+    /// The role that it is reached as.
+    pub(super) fn user(&self) -> &str {
+        self.config.get_user().unwrap_or("postgres")
+    }
+
     /// A connection for questions. It ends when the client is dropped.
     pub(super) async fn connect(&self) -> Result<tokio_postgres::Client, PostgresError> {
-        let mut config = self.config.clone();
+        self.connect_as("thorp web").await
+    }
+
+    /// The same with a name for the program.
+    pub(super) async fn connect_as(
+        &self,
+        program: &str,
+    ) -> Result<tokio_postgres::Client, PostgresError> {
+        let client = self.connect_as_any(program).await?;
         // The keeper's own commits must not wait for the keeper, but for the probe, which says so.
-        config
-            .application_name("thorp web")
-            .options("-c synchronous_commit=local");
+        client
+            .batch_execute("SET synchronous_commit = local")
+            .await?;
+        Ok(client)
+    }
+
+    /// The same with the settings that any session has.
+    pub(super) async fn connect_as_any(
+        &self,
+        program: &str,
+    ) -> Result<tokio_postgres::Client, PostgresError> {
+        let mut config = self.config.clone();
+        config.application_name(program);
         let (client, connection) = config.connect(NoTls).await?;
         tokio::spawn(connection);
         Ok(client)
@@ -70,7 +101,7 @@ impl Postgres {
 
     /// How the stream of changes is asked for.
     pub(super) fn stream(&self) -> Result<ReplicationConfig, PostgresError> {
-        let user = self.config.get_user().unwrap_or("postgres");
+        let user = self.user();
         let password = self.config.get_password().unwrap_or_default();
         let password = String::from_utf8_lossy(password);
         let database = self.config.get_dbname().unwrap_or(user);

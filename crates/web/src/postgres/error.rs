@@ -2,6 +2,10 @@
 
 use pgwire_replication::PgWireError;
 use std::fmt;
+use tokio_postgres::error::SqlState;
+
+/// What to do about rights.
+const RIGHTS_TODO: &str = "`thorp web setup --apply`, run by a superuser, grants what is needed";
 
 /// Why a keeper cannot follow a database.
 #[derive(Debug)]
@@ -9,7 +13,7 @@ use std::fmt;
 pub enum PostgresError {
     /// The address cannot be read.
     Address(tokio_postgres::Error),
-    /// It is no name for a slot: lower-case letters, digits and `_`, at most 63 bytes.
+    /// It is no name for a slot: lower-case letters, digits and `_`, at most 56 bytes.
     Name(String),
     /// The database refused a question, or the connection ended.
     Database(tokio_postgres::Error),
@@ -21,8 +25,22 @@ pub enum PostgresError {
     NoPublication(String),
     /// `synchronous_standby_names` has another value already.
     Names(String),
+    /// A watchdog is letting commits go on without a keeper.
+    BeingLetGo,
     /// The database does not wait for the keeper, although it has its name.
     NotWaitedFor,
+    /// Sessions have had transactions open since before commits waited, for too long: which.
+    Awaits(Vec<String>),
+    /// Another process reads the slot: its name, and the process of the database that serves it.
+    SlotInUse(String, i32),
+    /// The role lacks these rights.
+    Rights(Vec<String>),
+    /// Only a superuser can set a database up, and this role is none.
+    NoSuperuser(String),
+    /// A statement of set-up failed: which, and why.
+    Step(String, Box<PostgresError>),
+    /// The database wants TLS.
+    Tls,
     /// The database says that it no longer waits for the keeper.
     NoLongerWaitedFor,
     /// So many transactions wait to become visible that the keeper cannot count them.
@@ -35,11 +53,14 @@ impl fmt::Display for PostgresError {
             PostgresError::Address(error) => write!(f, "the address of the database: {error}"),
             PostgresError::Name(name) => write!(
                 f,
-                "{name:?} is no name for a slot: use lower-case letters, digits and _, at most 63"
+                "{name:?} is no name for a slot: use lower-case letters, digits and _, at most 56"
             ),
             PostgresError::Database(error) => match error.as_db_error() {
+                Some(refused) if *refused.code() == SqlState::INSUFFICIENT_PRIVILEGE => {
+                    write!(f, "the database says: {}. {RIGHTS_TODO}", refused.message())
+                }
                 Some(refused) => write!(f, "the database says: {}", refused.message()),
-                None => write!(f, "the database: {error}"),
+                None => write!(f, "the database: {}", with_cause(error)),
             },
             PostgresError::Stream(error) => write!(f, "the stream of changes: {error}"),
             PostgresError::WalLevel(found) => write!(
@@ -48,27 +69,73 @@ impl fmt::Display for PostgresError {
             ),
             PostgresError::NoPublication(name) => write!(
                 f,
-                "there is no publication {name}: CREATE PUBLICATION {name} FOR ALL TABLES"
+                "there is no publication {name}: `thorp web setup --apply` makes it"
             ),
             PostgresError::Names(found) => write!(
                 f,
-                "synchronous_standby_names is {found:?}: another standby could stand in for the keeper"
+                "synchronous_standby_names is {found:?}: another standby could stand in for the keeper. Set it to '' if no other standby is needed, or use no web cache here"
             ),
-            PostgresError::NotWaitedFor => write!(f, "the database does not wait for the keeper"),
+            PostgresError::BeingLetGo => write!(
+                f,
+                "a watchdog lets commits go on without a keeper, which takes four seconds. If no watchdog runs, set synchronous_standby_names to ''"
+            ),
+            PostgresError::NotWaitedFor => write!(
+                f,
+                "the database does not wait for the keeper, although it has its name: look whether the database reloads its configuration"
+            ),
+            PostgresError::Awaits(sessions) => write!(
+                f,
+                "{} transactions are open since before commits waited. End these sessions, or wait for them: {}",
+                sessions.len(),
+                sessions.join("; ")
+            ),
+            PostgresError::SlotInUse(name, process) => write!(
+                f,
+                "slot {name} is in use by process {process} of the database: another keeper of this name runs, or has just been stopped. Stop that one, or give this one another --name"
+            ),
+            PostgresError::Rights(lacking) => {
+                write!(f, "the role lacks {}. {RIGHTS_TODO}", lacking.join(", "))
+            }
+            PostgresError::NoSuperuser(role) => write!(
+                f,
+                "role {role} is no superuser: connect as one, such as postgresql://postgres@localhost/wiki"
+            ),
+            PostgresError::Step(statement, error) => write!(
+                f,
+                "{error} (statement: {statement}). What was done before stays: mend that, and run it again"
+            ),
+            PostgresError::Tls => write!(
+                f,
+                "the database wants TLS, which the keeper does not speak: connect by a socket on its machine, or through a tunnel (stunnel, ssh)"
+            ),
             PostgresError::NoLongerWaitedFor => write!(
                 f,
                 "the database no longer waits for the keeper alone: look at synchronous_standby_names, and for a standby of the same name"
             ),
-            PostgresError::TooManyOpen => write!(f, "too many transactions wait to become visible"),
+            PostgresError::TooManyOpen => write!(
+                f,
+                "too many transactions wait to become visible: look for a standby that holds commits up"
+            ),
         }
     }
 }
 
 impl std::error::Error for PostgresError {}
 
+/// The words of an error of the connection, with the reason behind it.
+fn with_cause(error: &tokio_postgres::Error) -> String {
+    match std::error::Error::source(error) {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    }
+}
+
 impl From<tokio_postgres::Error> for PostgresError {
     fn from(error: tokio_postgres::Error) -> Self {
-        PostgresError::Database(error)
+        match error.to_string().contains("TLS") {
+            true => PostgresError::Tls,
+            false => PostgresError::Database(error),
+        }
     }
 }
 

@@ -15,7 +15,7 @@ pub enum Task {
     TakeUp,
     /// Ask whether the commit of its message waits.
     AskWhetherItWaits,
-    /// Acknowledge its message.
+    /// Acknowledge its message, and wait until that commit is over: before, a snapshot does not know all that is open (trap W29).
     Acknowledge,
     /// Ask for the number of the next transaction.
     AskNextNumber,
@@ -58,6 +58,11 @@ impl GoingLive {
     /// What the keeper does next.
     pub fn task(&self) -> Task {
         self.task
+    }
+
+    /// The first transaction that began after commits were seen waiting, once the database has said its number. Older ones have to end.
+    pub fn first_new(&self) -> Option<u64> {
+        self.first_new
     }
 
     /// A task has come to this. If the next one is a task of before, the keeper handles what comes for a while first.
@@ -107,7 +112,7 @@ fn after_next_number() -> Task {
     }
 }
 
-/// A slot that is new decodes nothing of before (trap W36).
+/// A slot that is new decodes nothing of before (trap W37).
 fn after_oldest() -> Task {
     match is_planted(Bug::NotRenewed) {
         true => Task::Emit,

@@ -43,7 +43,7 @@ pub enum Deed {
 }
 
 impl Deed {
-    /// Which names it may replace. The watchdog may have hung since its look (trap W37).
+    /// Which names it may replace. The watchdog may have hung since its look (trap W38).
     pub fn replaces(&self) -> &'static [Names] {
         match self {
             Deed::Nothing => &[],

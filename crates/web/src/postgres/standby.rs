@@ -7,6 +7,9 @@ use tokio_postgres::Client;
 /// Keepers and watchdogs change the names under this lock.
 const LOCK: i64 = 0x7468_6f72_7077_6562;
 
+/// A part of a name that nobody has.
+const GONE: &str = "\"GONE ";
+
 /// Lets commits wait for a standby. It must be connected: without it, they wait for ever.
 pub(super) async fn add(client: &Client, name: &str) -> Result<(), PostgresError> {
     change(client, &only(name), &[String::new(), only(name)]).await
@@ -17,7 +20,7 @@ pub(super) async fn remove(client: &Client, name: &str) -> Result<(), PostgresEr
     change(client, "", &[only(name), gone(name)]).await
 }
 
-/// A watchdog lets no commit wait any more. It may have hung before: only these names go (trap W37).
+/// A watchdog lets no commit wait any more. It may have hung before: only these names go (trap W38).
 pub(super) async fn let_go(
     client: &Client,
     name: &str,
@@ -44,7 +47,7 @@ pub(super) fn only(name: &str) -> String {
 
 /// A name that nobody has: no name of a keeper has a capital letter.
 pub(super) fn gone(name: &str) -> String {
-    format!("FIRST 1 (\"GONE {name}\")")
+    format!("FIRST 1 ({GONE}{name}\")")
 }
 
 /// As they are in the database.
@@ -92,7 +95,10 @@ async fn change_locked(client: &Client, names: &str, from: &[String]) -> Result<
         return Ok(());
     }
     if !from.contains(&found) {
-        return Err(PostgresError::Names(found));
+        return Err(match found.contains(GONE) {
+            true => PostgresError::BeingLetGo,
+            false => PostgresError::Names(found),
+        });
     }
     // A name is a word, so it needs no quotes.
     let set = format!("ALTER SYSTEM SET synchronous_standby_names = '{names}'");

@@ -44,10 +44,15 @@ pub async fn watch_over(
     }
 }
 
+/// What its session is called in the database. `check` looks for it.
+pub(super) fn program(name: &str) -> String {
+    format!("thorp watchdog {name}")
+}
+
 /// Looks again and again, over one connection.
 async fn look(source: &Postgres, says: &watch::Sender<Watched>) -> Result<(), PostgresError> {
-    let client = source.connect().await?;
-    let mut patience = Patience::new();
+    let client = source.connect_as(&program(source.name())).await?;
+    let mut patience = Patience::default();
     loop {
         let seen = see(&client, source.name()).await?;
         let deed = patience.look(seen, clock::now_ms());

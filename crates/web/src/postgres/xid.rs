@@ -26,7 +26,7 @@ impl Numbers {
 }
 
 /// The transaction is less than half the range away from the number that the database gives next.
-fn whole(low: u32, next: u64) -> u64 {
+pub(super) fn whole(low: u32, next: u64) -> u64 {
     let distance = low.wrapping_sub(next as u32) as i32;
     next.saturating_add_signed(i64::from(distance))
 }

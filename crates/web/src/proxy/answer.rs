@@ -1,6 +1,8 @@
 //! An answer that may be given to several clients, and what has to be so for that.
 
 use super::entries::Weight;
+use super::origin::Outgoing;
+use super::shape::shape;
 use bytes::Bytes;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
@@ -60,18 +62,10 @@ impl Answer {
         }
     }
 
-    /// Whether a client has this very answer.
-    pub(crate) fn is_known(&self, if_none_match: Option<&HeaderValue>) -> bool {
-        let known = if_none_match.and_then(|value| value.to_str().ok());
-        let own = self
-            .headers
-            .get(header::ETAG)
-            .and_then(|tag| tag.to_str().ok());
-        let (Some(known), Some(own)) = (known, own) else {
-            return false;
-        };
-        let mut known = known.split(',').map(str::trim);
-        known.any(|tag| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == own)
+    /// What a client gets of it.
+    pub(crate) fn shaped(&self, wishes: &HeaderMap, is_head: bool) -> Response<Outgoing> {
+        let whole = (self.status, self.headers.clone(), self.body.clone());
+        shape(whole, wishes, is_head)
     }
 }
 
@@ -123,32 +117,45 @@ pub(crate) fn drop_fields_of_connection(headers: &mut HeaderMap) {
     }
     headers.remove("keep-alive");
     headers.remove("proxy-connection");
+    headers.remove("proxy-authentication-info");
 }
 
 /// Whether an answer to a request without cookies or credentials may be given to others. Its body must say where it ends.
-pub(crate) fn may_be_shared<B>(answer: &Response<B>) -> bool {
+pub(crate) fn may_be_shared<B>(answer: &Response<B>, keyed: &[HeaderName]) -> bool {
     let headers = answer.headers();
-    let says_its_end = headers.contains_key(header::CONTENT_LENGTH)
-        || headers.contains_key(header::TRANSFER_ENCODING);
     STORED.contains(&answer.status())
-        && says_its_end
+        && says_its_end(headers)
         && !headers.contains_key(header::SET_COOKIE)
         && !has_directive(headers, "no-store")
-        && !varies(headers)
+        && !varies(headers, keyed)
+}
+
+/// Whether a cut in the body could be seen. Any other last coding ends with the connection.
+pub(crate) fn says_its_end(headers: &HeaderMap) -> bool {
+    let last = words(headers, &header::TRANSFER_ENCODING).last();
+    match last {
+        Some(coding) => coding.eq_ignore_ascii_case("chunked"),
+        None => headers.contains_key(header::CONTENT_LENGTH),
+    }
 }
 
 fn has_directive(headers: &HeaderMap, directive: &str) -> bool {
     words(headers, &header::CACHE_CONTROL).any(|word| word.eq_ignore_ascii_case(directive))
 }
 
-/// Whether the answer depends on a field that the proxy forwards as the client sent it.
-fn varies(headers: &HeaderMap) -> bool {
+/// Whether the answer depends on a field that the proxy forwards as the client sent it, and that is not in its name.
+fn varies(headers: &HeaderMap, keyed: &[HeaderName]) -> bool {
     let is_fixed = |word: &str| {
         ["accept-encoding", "cookie"]
             .iter()
             .any(|fixed| word.eq_ignore_ascii_case(fixed))
     };
-    words(headers, &header::VARY).any(|word| !is_fixed(word))
+    let is_keyed = |word: &str| {
+        keyed
+            .iter()
+            .any(|name| word.eq_ignore_ascii_case(name.as_str()))
+    };
+    words(headers, &header::VARY).any(|word| !is_fixed(word) && !is_keyed(word))
 }
 
 /// The words of a field that is a list. A field that is no text has one word that nobody knows.
@@ -184,23 +191,30 @@ mod tests {
             ("vary", "Accept-Encoding, Cookie"),
             ("cache-control", "private, max-age=0"),
         ];
-        assert!(may_be_shared(&answer(&shared)));
+        assert!(may_be_shared(&answer(&shared), &[]));
         for field in [
             ("set-cookie", "a=b"),
             ("cache-control", "private, No-Store"),
             ("vary", "*"),
             ("vary", "accept-encoding, accept-language"),
         ] {
-            assert!(!may_be_shared(&answer(&[field])), "{field:?}");
+            assert!(!may_be_shared(&answer(&[field]), &[]), "{field:?}");
         }
         let mut endless = answer(&[]);
         endless.headers_mut().remove("content-length");
         assert!(
-            !may_be_shared(&endless),
+            !may_be_shared(&endless, &[]),
             "its end cannot be told from a cut"
         );
-        *endless.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
-        assert!(!may_be_shared(&endless));
+        let coding = HeaderValue::from_static("gzip");
+        endless.headers_mut().insert("transfer-encoding", coding);
+        assert!(!may_be_shared(&endless, &[]), "so does this coding");
+        let mut failed = answer(&[]);
+        *failed.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+        assert!(!may_be_shared(&failed, &[]));
+        let varies = answer(&[("vary", "Accept-Language, Cookie")]);
+        assert!(may_be_shared(&varies, &[header::ACCEPT_LANGUAGE]));
+        assert!(!may_be_shared(&varies, &[header::ACCEPT]));
     }
 
     #[test]
@@ -243,8 +257,16 @@ mod tests {
             assert!(!headers.contains_key(name), "{name}");
         }
         let answer = Answer::coherent(StatusCode::OK, headers.clone(), Bytes::new(), "\"thorp-1\"");
-        let known = |tags: &'static str| answer.is_known(Some(&HeaderValue::from_static(tags)));
+        let known = |tags: &'static str| {
+            let condition = (header::IF_NONE_MATCH, HeaderValue::from_static(tags));
+            let shaped = answer.shaped(&[condition].into_iter().collect(), false);
+            shaped.status() == StatusCode::NOT_MODIFIED
+        };
         assert!(known("\"a\", \"thorp-2a\"") && known("W/\"thorp-2a\"") && known("*"));
-        assert!(!known("\"thorp-2b\"") && !answer.is_known(None));
+        assert!(!known("\"thorp-2b\""));
+        assert_eq!(
+            answer.shaped(&HeaderMap::new(), false).status(),
+            StatusCode::OK
+        );
     }
 }

@@ -5,15 +5,15 @@ use super::entries::{Entries, Stored, Weight};
 use super::flights::{Flights, Landed, Moment, Ticket, Turn, Waiting};
 use std::hash::Hash;
 use std::sync::Arc;
-use thorp_versions::{Bug, Cells, Evidence, Place, Reader, is_planted};
+use thorp_versions::{Bug, Evidence, Place, Versions, is_planted};
 
 /// How often a request waits for fills of others before it asks for itself.
 const WAITS_MAX: usize = 3;
 
 /// The entries and the running fills of one proxy. Answers are shared.
 #[derive(Debug)]
-pub struct Cache<K: Hash + Eq, A, C> {
-    reader: Reader<C>,
+pub struct Cache<K: Hash + Eq, A, V> {
+    versions: V,
     entries: Entries<K, A>,
     flights: Arc<Flights<K, A>>,
 }
@@ -28,7 +28,7 @@ pub struct Asked<K> {
 
 /// What a request does next.
 #[derive(Debug)]
-pub enum Step<K: Hash + Eq, A> {
+pub enum Next<K: Hash + Eq, A> {
     /// It gets the answer of an entry.
     Hit(Arc<A>),
     /// It waits, and calls [`Cache::waited`].
@@ -45,11 +45,11 @@ pub struct Filling<K: Hash + Eq, A> {
     ticket: Option<Ticket<K, A>>,
 }
 
-impl<K: Hash + Eq + Clone + Weight, A: Weight, C: Cells> Cache<K, A, C> {
+impl<K: Hash + Eq + Clone + Weight, A: Weight, V: Versions> Cache<K, A, V> {
     /// An empty cache of so many bytes.
-    pub fn new(reader: Reader<C>, bytes: u64) -> Self {
+    pub fn new(versions: V, bytes: u64) -> Self {
         Cache {
-            reader,
+            versions,
             entries: Entries::holding(bytes),
             flights: Flights::new(),
         }
@@ -64,20 +64,45 @@ impl<K: Hash + Eq + Clone + Weight, A: Weight, C: Cells> Cache<K, A, C> {
         }
     }
 
-    /// What a request does next. The clock is read after it has arrived. If it fills, no byte may have left for the origin yet.
-    pub fn step(&self, asked: &Asked<K>, now_ms: impl FnOnce() -> u64) -> Step<K, A> {
-        if asked.waits_left == 0 {
-            return Step::Fill(self.fill(&asked.name, None));
+    /// The answer of an entry whose check passes now, after the request has arrived (rule W5).
+    pub fn hit(&self, asked: &Asked<K>, now_ms: impl FnOnce() -> u64) -> Option<Arc<A>> {
+        let stored = self.entries.get(&asked.name)?;
+        let now_ms = now_ms();
+        let passed = stored.passed();
+        if self.versions.still(passed, stored.evidence, now_ms) {
+            return Some(Arc::clone(&stored.answer));
         }
-        if let Some(answer) = self.hit(&asked.name, now_ms) {
-            return Step::Hit(answer);
+        let checked = self
+            .versions
+            .check(stored.evidence, &stored.dependencies, now_ms);
+        match checked {
+            Ok(passed) => {
+                stored.passes(passed);
+                Some(Arc::clone(&stored.answer))
+            }
+            Err(denied) => {
+                if denied.is_for_good() {
+                    self.entries.drop_this(&asked.name, &stored);
+                }
+                None
+            }
+        }
+    }
+
+    /// What a request does next. The clock is read after it has arrived. If it fills, no byte may have left for the origin yet.
+    pub fn step(&self, asked: &Asked<K>, now_ms: impl FnOnce() -> u64) -> Next<K, A> {
+        if asked.waits_left == 0 {
+            return Next::Fill(self.fill(&asked.name, None));
+        }
+        if let Some(answer) = self.hit(asked, now_ms) {
+            return Next::Hit(answer);
         }
         match self.flights.join(&asked.name) {
-            Turn::Fill(ticket) => Step::Fill(self.fill(&asked.name, Some(ticket))),
+            Turn::Fill(ticket) => Next::Fill(self.fill(&asked.name, Some(ticket))),
             Turn::Wait(_) if is_planted(Bug::NobodyJoins) => {
-                Step::Fill(self.fill(&asked.name, None))
+                Next::Fill(self.fill(&asked.name, None))
             }
-            Turn::Wait(waiting) => Step::Wait(waiting),
+            Turn::Wait(waiting) => Next::Wait(waiting),
         }
     }
 
@@ -91,6 +116,11 @@ impl<K: Hash + Eq + Clone + Weight, A: Weight, C: Cells> Cache<K, A, C> {
             Landed::Alone => asked.waits_left = 0,
         }
         None
+    }
+
+    /// The fill asks the origin once more: its last try has brought no answer. No byte of the new one may have left yet (rule W3).
+    pub fn try_again(&self, filling: &mut Filling<K, A>) {
+        filling.evidence = self.versions.evidence();
     }
 
     /// A whole answer has come, and others may have it. Its dependencies are known by now: those of the request, and what the answer shows
@@ -108,12 +138,12 @@ impl<K: Hash + Eq + Clone + Weight, A: Weight, C: Cells> Cache<K, A, C> {
             ticket.close();
         }
         if is_planted(Bug::EvidenceAfterAnswer) {
-            filling.evidence = self.reader.evidence();
+            filling.evidence = self.versions.evidence();
         }
         let evidence = filling.evidence;
         let checked = match is_planted(Bug::LearnedNotChecked) {
-            true => self.reader.check(evidence, &dependencies.known, now_ms()),
-            false => self.reader.check(evidence, &dependencies.all(), now_ms()),
+            true => self.versions.check(evidence, &dependencies.known, now_ms()),
+            false => self.versions.check(evidence, &dependencies.all(), now_ms()),
         };
         if let Ok(passed) = checked {
             let rests = (evidence, dependencies.all());
@@ -134,36 +164,11 @@ impl<K: Hash + Eq + Clone + Weight, A: Weight, C: Cells> Cache<K, A, C> {
         }
     }
 
-    /// An entry whose check passes now, after the request has arrived (rule W5).
-    fn hit(&self, name: &K, now_ms: impl FnOnce() -> u64) -> Option<Arc<A>> {
-        let stored = self.entries.get(name)?;
-        let now_ms = now_ms();
-        let passed = stored.passed();
-        if self.reader.still(passed, stored.evidence, now_ms) {
-            return Some(Arc::clone(&stored.answer));
-        }
-        let checked = self
-            .reader
-            .check(stored.evidence, &stored.dependencies, now_ms);
-        match checked {
-            Ok(passed) => {
-                stored.passes(passed);
-                Some(Arc::clone(&stored.answer))
-            }
-            Err(denied) => {
-                if denied.is_for_good() {
-                    self.entries.drop_this(name, &stored);
-                }
-                None
-            }
-        }
-    }
-
     /// A fill begins: its evidence is of before the first byte leaves (rule W3).
     fn fill(&self, name: &K, ticket: Option<Ticket<K, A>>) -> Filling<K, A> {
         Filling {
             name: name.clone(),
-            evidence: self.reader.evidence(),
+            evidence: self.versions.evidence(),
             ticket,
         }
     }

@@ -1,14 +1,27 @@
 //! The proxy: which requests the cache answers, and what it keeps.
 
 mod answer;
+mod building;
 mod cache;
+mod clients;
+mod conditions;
 mod entries;
+mod fields;
 mod flights;
+mod growing;
+mod host;
 mod origin;
+mod plain;
+mod range;
 mod request;
 mod serve;
+mod shape;
+mod tls;
+mod tunnel;
 
-pub use cache::{Asked, Cache, Dependencies, Filling, Step};
+pub use cache::{Asked, Cache, Dependencies, Filling, Next};
+pub use clients::{serve, serve_tls};
 pub use entries::Weight;
 pub use flights::{Moment, Waiting};
-pub use serve::{Proxy, ProxyError, serve};
+pub use serve::{Proxy, ProxyError};
+pub use tls::{Tls, TlsError};

@@ -1,32 +1,58 @@
-//! The application behind the proxy.
+//! The application behind the proxy, at one address or at several.
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Empty, Full, combinators::BoxBody};
-use hyper::body::{Body, Frame, Incoming, SizeHint};
+use http_body_util::{BodyExt, Full, combinators::BoxBody};
+use hyper::body::{Body, Incoming};
 use hyper::http::uri::{Authority, PathAndQuery, Scheme};
-use hyper::{HeaderMap, Method, Request, Response, Uri};
+use hyper::{HeaderMap, Method, Request, Response, Uri, Version};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 use std::fmt;
-use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// The body of an answer to a client.
-pub(crate) type Outgoing = BoxBody<Bytes, hyper::Error>;
+pub(crate) type Outgoing = BoxBody<Bytes, BodyError>;
+
+/// Why a body ends too early.
+pub(crate) type BodyError = Box<dyn std::error::Error + Send + Sync>;
 
 /// An answer of at most so many bytes is stored.
-const STORED_BYTES_MAX: usize = 8 << 20;
+pub(crate) const STORED_BYTES_MAX: usize = 8 << 20;
 
 /// How long the origin may take to begin an answer.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(60);
 
+/// How long a connection to it may take.
+const CONNECTS_WITHIN: Duration = Duration::from_secs(5);
+
+/// Connections that wait for the next request, at each address ...
+const IDLE_CONNECTIONS_MAX: usize = 256;
+
+/// ... and how long.
+const IDLE_FOR: Duration = Duration::from_secs(30);
+
+/// An address that failed is asked last for so many milliseconds.
+const FAILED_FOR_MS: u64 = 2_000;
+
+/// Addresses that one request tries.
+const TRIES_MAX: usize = 3;
+
 /// Where the origin is, and connections to it.
 #[derive(Debug)]
 pub(crate) struct Origin {
-    authority: Authority,
+    places: Vec<Place>,
+    /// Requests take turns.
+    turn: AtomicUsize,
     client: Client<HttpConnector, Outgoing>,
+}
+
+#[derive(Debug)]
+struct Place {
+    authority: Authority,
+    /// When it failed last, in milliseconds since the machine started.
+    failed_ms: AtomicU64,
 }
 
 /// Why there is no answer.
@@ -51,105 +77,134 @@ impl fmt::Display for OriginError {
     }
 }
 
-/// What the origin has sent.
-pub(crate) enum Received {
-    /// All of it.
-    Whole(Bytes),
-    /// It is too long to be stored: what has come, and what still comes.
-    Long(Outgoing),
-}
+/// The addresses that one request may try, the best first.
+#[derive(Debug)]
+pub(crate) struct Tries(std::vec::IntoIter<usize>);
 
 impl Origin {
-    /// An origin at `http://host:port`. None: it is another kind of address.
-    pub(crate) fn new(address: &Uri) -> Option<Self> {
-        let is_plain = address.scheme() == Some(&Scheme::HTTP)
-            && address.path() == "/"
-            && address.query().is_none();
-        let authority = address.authority().filter(|_| is_plain)?.clone();
+    /// An origin at `http://host:port`, or at several such addresses with commas between them. None: one is of another kind.
+    pub(crate) fn new(addresses: &str) -> Option<Self> {
+        let places = addresses.split(',').map(str::trim).map(Place::new);
+        let places = places.collect::<Option<Vec<Place>>>()?;
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
-        connector.set_connect_timeout(Some(ANSWERS_WITHIN));
-        let client = Client::builder(TokioExecutor::new()).build(connector);
-        Some(Origin { authority, client })
+        connector.set_connect_timeout(Some(CONNECTS_WITHIN));
+        let client = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE_FOR)
+            .pool_max_idle_per_host(IDLE_CONNECTIONS_MAX)
+            .build(connector);
+        Some(Origin {
+            places,
+            turn: AtomicUsize::new(0),
+            client,
+        })
     }
 
-    /// Asks for an answer that others may have.
+    /// The addresses for one more request: each has its turn, and one that failed a moment ago comes last.
+    pub(crate) fn tries(&self) -> Tries {
+        let count = self.places.len();
+        let first = self.turn.fetch_add(1, Ordering::Relaxed) % count;
+        let mut order: Vec<usize> = (0..count).map(|step| (first + step) % count).collect();
+        let now_ms = crate::clock::now_ms();
+        order.sort_by_key(|place| self.places[*place].has_failed(now_ms));
+        order.truncate(TRIES_MAX);
+        Tries(order.into_iter())
+    }
+
+    /// Asks for an answer that others may have, at the next address.
     pub(crate) async fn get(
         &self,
+        tries: &mut Tries,
         path_and_query: Option<&PathAndQuery>,
         fields: HeaderMap,
     ) -> Result<Response<Incoming>, OriginError> {
-        let mut request = Request::new(Empty::new().map_err(|never| match never {}).boxed());
-        *request.method_mut() = Method::GET;
+        let mut request = Request::new(whole(Bytes::new()));
         *request.headers_mut() = fields;
-        self.send(path_and_query, request).await
+        self.send_to(tries, path_and_query, request).await
     }
 
-    /// Passes a request on.
+    /// Passes a request on. If an address fails, the next one gets it, as far as it may be sent twice.
     pub(crate) async fn send(
         &self,
         path_and_query: Option<&PathAndQuery>,
         mut request: Request<Outgoing>,
     ) -> Result<Response<Incoming>, OriginError> {
+        let mut tries = self.tries();
+        let may_repeat = request.method().is_idempotent() && request.body().is_end_stream();
+        while may_repeat && tries.are_left() {
+            let again = copy(&request);
+            match self.send_to(&mut tries, path_and_query, request).await {
+                Err(OriginError::Away(why)) => tracing::warn!("another address is tried: {why}"),
+                answered => return answered,
+            }
+            request = again;
+        }
+        self.send_to(&mut tries, path_and_query, request).await
+    }
+
+    async fn send_to(
+        &self,
+        tries: &mut Tries,
+        path_and_query: Option<&PathAndQuery>,
+        mut request: Request<Outgoing>,
+    ) -> Result<Response<Incoming>, OriginError> {
+        let place = tries.0.next().and_then(|place| self.places.get(place));
+        let place = place.ok_or_else(|| OriginError::Away(String::from("it has no address")))?;
         let path = path_and_query.map_or("/", PathAndQuery::as_str);
         let uri = Uri::builder()
             .scheme(Scheme::HTTP)
-            .authority(self.authority.clone());
+            .authority(place.authority.clone());
         let uri = uri.path_and_query(path).build();
         *request.uri_mut() = uri.map_err(|error| OriginError::Away(error.to_string()))?;
+        *request.version_mut() = Version::HTTP_11;
         let answer = tokio::time::timeout(ANSWERS_WITHIN, self.client.request(request));
-        let answer = answer.await.map_err(|_| OriginError::Slow)?;
-        answer.map_err(|error| OriginError::Away(reasons(&error)))
-    }
-}
-
-/// Reads a body as far as it may be stored.
-pub(crate) async fn read(mut body: Incoming) -> Result<Received, OriginError> {
-    let mut parts = Vec::new();
-    let mut length = 0;
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| OriginError::Away(reasons(&error)))?;
-        let Ok(data) = frame.into_data() else {
-            continue;
+        let answered = match answer.await {
+            Ok(answered) => answered.map_err(|error| OriginError::Away(reasons(&error))),
+            Err(_) => Err(OriginError::Slow),
         };
-        length += data.len();
-        parts.push(data);
-        if length > STORED_BYTES_MAX {
-            let begun = Bytes::from(parts.concat());
-            return Ok(Received::Long(Begun { begun, rest: body }.boxed()));
-        }
+        place.note(answered.is_ok());
+        answered
     }
-    Ok(Received::Whole(Bytes::from(parts.concat())))
 }
 
-/// A body whose first part is here.
-struct Begun {
-    begun: Bytes,
-    rest: Incoming,
+impl Tries {
+    /// Whether there is another address after the next one.
+    pub(crate) fn are_left(&self) -> bool {
+        self.0.len() > 1
+    }
 }
 
-impl Body for Begun {
-    type Data = Bytes;
-    type Error = hyper::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let begun = std::mem::take(&mut self.begun);
-        match begun.is_empty() {
-            true => Pin::new(&mut self.rest).poll_frame(context),
-            false => Poll::Ready(Some(Ok(Frame::data(begun)))),
-        }
+impl Place {
+    fn new(address: &str) -> Option<Self> {
+        let address = address.parse::<Uri>().ok()?;
+        let is_plain = address.scheme() == Some(&Scheme::HTTP)
+            && address.path() == "/"
+            && address.query().is_none();
+        let authority = address.authority().filter(|_| is_plain)?.clone();
+        Some(Place {
+            authority,
+            failed_ms: AtomicU64::new(0),
+        })
     }
 
-    fn is_end_stream(&self) -> bool {
-        self.begun.is_empty() && self.rest.is_end_stream()
+    fn note(&self, is_well: bool) {
+        let failed_ms = if is_well { 0 } else { crate::clock::now_ms() };
+        self.failed_ms.store(failed_ms, Ordering::Relaxed);
     }
 
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::default()
+    fn has_failed(&self, now_ms: u64) -> bool {
+        let failed_ms = self.failed_ms.load(Ordering::Relaxed);
+        failed_ms > 0 && now_ms < failed_ms.saturating_add(FAILED_FOR_MS)
     }
+}
+
+/// A request without a body, once more.
+fn copy(request: &Request<Outgoing>) -> Request<Outgoing> {
+    let mut again = Request::new(whole(Bytes::new()));
+    *again.method_mut() = Method::clone(request.method());
+    *again.headers_mut() = request.headers().clone();
+    again
 }
 
 /// A body that is here.
@@ -157,8 +212,13 @@ pub(crate) fn whole(body: Bytes) -> Outgoing {
     Full::new(body).map_err(|never| match never {}).boxed()
 }
 
+/// A body that comes, as it comes.
+pub(crate) fn passed(body: Incoming) -> Outgoing {
+    body.map_err(Into::into).boxed()
+}
+
 /// An error with what is behind it.
-fn reasons(error: &dyn std::error::Error) -> String {
+pub(crate) fn reasons(error: &dyn std::error::Error) -> String {
     let mut words = error.to_string();
     let mut source = error.source();
     while let Some(error) = source {
@@ -166,4 +226,37 @@ fn reasons(error: &dyn std::error::Error) -> String {
         source = error.source();
     }
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_take_turns_and_one_that_failed_comes_last() {
+        let origin =
+            Origin::new("http://a:1, http://b:2,http://c:3,http://d:4").expect("an origin");
+        let order = |origin: &Origin| origin.tries().0.collect::<Vec<_>>();
+        assert_eq!(order(&origin), [0, 1, 2]);
+        assert_eq!(order(&origin), [1, 2, 3]);
+        origin.places[2].note(false);
+        assert_eq!(order(&origin), [3, 0, 1]);
+        origin.places[2].note(true);
+        assert_eq!(order(&origin), [3, 0, 1]);
+        assert_eq!(order(&origin), [0, 1, 2]);
+    }
+
+    #[test]
+    fn an_address_is_of_a_server_alone() {
+        for address in [
+            "",
+            "http://a/path",
+            "http://a,ftp://b",
+            "https://a",
+            "http://a?b",
+            "a:1",
+        ] {
+            assert!(Origin::new(address).is_none(), "{address}");
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! What a request asks for, and whether the cache may answer it.
 
 use super::entries::Weight;
-use crate::recipe::{Recipe, Rests};
+use crate::recipe::{Rests, Route};
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request};
 use thorp_versions::Place;
@@ -16,16 +16,58 @@ const FORWARDED: [HeaderName; 4] = [
     header::USER_AGENT,
 ];
 
+/// The fields by which a route lets its answers vary have at most so many bytes in a name. With more, a request is nobody
+/// else's.
+const VARIANT_BYTES_MAX: usize = 1_024;
+
 /// The name of an answer in the cache.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Name {
     host: String,
     path_and_query: String,
+    /// What the request has in the fields by which its route lets answers vary.
+    variant: String,
+}
+
+impl Name {
+    pub(crate) fn new(host: &str, path_and_query: &str) -> Self {
+        Name {
+            host: host.to_ascii_lowercase(),
+            path_and_query: path_and_query.to_owned(),
+            variant: String::new(),
+        }
+    }
+
+    /// The name of one of several answers at an address. None: the fields are too large, or no text.
+    fn with(mut self, headers: &HeaderMap, vary: &[HeaderName]) -> Option<Self> {
+        for name in vary {
+            // No field has a line's end in it, so no two requests read alike.
+            for value in headers.get_all(name) {
+                let value = value.to_str().ok()?;
+                self.variant.push_str(&format!("{name}={value}\n"));
+            }
+        }
+        (self.variant.len() <= VARIANT_BYTES_MAX).then_some(self)
+    }
+
+    /// The name of what a request asks for. None: it names no host.
+    pub(crate) fn of<B>(request: &Request<B>) -> Option<Self> {
+        let host = request.headers().get(header::HOST)?.to_str().ok()?;
+        Some(Name::new(host, request.uri().path_and_query()?.as_str()))
+    }
+
+    pub(crate) fn host(&self) -> &str {
+        &self.host
+    }
+
+    pub(crate) fn path_and_query(&self) -> &str {
+        &self.path_and_query
+    }
 }
 
 impl Weight for Name {
     fn bytes(&self) -> u64 {
-        (self.host.len() + self.path_and_query.len()) as u64
+        (self.host.len() + self.path_and_query.len() + self.variant.len()) as u64
     }
 }
 
@@ -34,42 +76,44 @@ impl Weight for Name {
 pub(crate) struct Coherent {
     pub(crate) name: Name,
     pub(crate) dependencies: Vec<Place>,
+    /// The fields by which its answer may vary: they are in its name.
+    pub(crate) vary: Vec<HeaderName>,
 }
 
 impl Coherent {
-    /// Looks at a request. None: it goes to the origin, and its answer is nobody else's.
-    pub(crate) fn of<B>(request: &Request<B>, recipe: &Recipe) -> Option<Self> {
+    /// Looks at a request to a route. None: it goes to the origin, and its answer is nobody else's.
+    pub(crate) fn of<B>(request: &Request<B>, (route, rests): (&Route, Rests)) -> Option<Self> {
         if request.method() != Method::GET && request.method() != Method::HEAD {
             return None;
         }
         let headers = request.headers();
-        let asks_more = [header::AUTHORIZATION, header::RANGE, header::UPGRADE];
+        let asks_more = [header::AUTHORIZATION, header::UPGRADE];
         if asks_more.iter().any(|name| headers.contains_key(name)) {
             return None;
         }
-        let (route, rests) = recipe.route(request.uri().path())?;
         let query = request.uri().query().unwrap_or_default();
         if !route.takes_query(query) || !cookies(headers).all(|name| route.ignores_cookie(name)) {
             return None;
         }
-        let host = headers.get(header::HOST)?.to_str().ok()?;
         let dependencies = match rests {
             Rests::OnEverything => Vec::from([Place::EVERYTHING]),
             Rests::On(keys) => keys.iter().map(|key| Place::of(key)).collect(),
         };
-        let name = Name {
-            host: host.to_ascii_lowercase(),
-            path_and_query: request.uri().path_and_query()?.to_string(),
-        };
-        Some(Coherent { name, dependencies })
+        let vary = route.vary().to_vec();
+        Some(Coherent {
+            name: Name::of(request)?.with(headers, &vary)?,
+            dependencies,
+            vary,
+        })
     }
 }
 
 /// The fields that go to the origin for an answer that others may have.
-pub(crate) fn shared_fields(headers: &HeaderMap) -> HeaderMap {
+pub(crate) fn shared_fields(headers: &HeaderMap, vary: &[HeaderName]) -> HeaderMap {
     let mut fields = HeaderMap::new();
-    for name in FORWARDED {
-        for value in headers.get_all(&name) {
+    let more = vary.iter().filter(|name| !FORWARDED.contains(name));
+    for name in FORWARDED.iter().chain(more) {
+        for value in headers.get_all(name) {
             fields.append(name.clone(), value.clone());
         }
     }
@@ -92,6 +136,7 @@ fn cookies(headers: &HeaderMap) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recipe::Recipe;
 
     const RECIPE: &str = r#"
         [[routes]]
@@ -99,6 +144,10 @@ mod tests {
         keys = ["item:{id}"]
         cookies = ["theme"]
         query = ["lang"]
+
+        [[routes]]
+        path = "/greeting"
+        vary = ["accept-language", "x-region"]
     "#;
 
     fn request(uri: &str, fields: &[(&'static str, &str)]) -> Request<()> {
@@ -115,7 +164,8 @@ mod tests {
     }
 
     fn coherent(request: &Request<()>) -> Option<Coherent> {
-        Coherent::of(request, &Recipe::parse(RECIPE).expect("a recipe"))
+        let recipe = Recipe::parse(RECIPE).expect("a recipe");
+        Coherent::of(request, recipe.route(request.uri().path())?)
     }
 
     #[test]
@@ -130,16 +180,39 @@ mod tests {
             ("/items", ("x", "y")),
             ("/items/7", ("cookie", "theme=dark; session=1")),
             ("/items/7", ("authorization", "Basic eA==")),
-            ("/items/7", ("range", "bytes=0-1")),
         ] {
             assert!(
                 coherent(&request(uri, &[field])).is_none(),
                 "{uri} {field:?}"
             );
         }
+        // Its part is cut out of the whole answer.
+        assert!(coherent(&request("/items/7", &[("range", "bytes=0-1")])).is_some());
         let mut post = request("/items/7", &[]);
         *post.method_mut() = Method::POST;
         assert!(coherent(&post).is_none());
+    }
+
+    #[test]
+    fn what_an_answer_may_vary_by_is_in_its_name() {
+        let name = |fields: &[(&'static str, &str)]| {
+            coherent(&request("/greeting", fields)).map(|found| found.name)
+        };
+        let german = name(&[("accept-language", "de")]);
+        assert!(german.is_some() && german == name(&[("accept-language", "de"), ("x", "y")]));
+        assert_ne!(german, name(&[("accept-language", "en")]));
+        assert_ne!(
+            german,
+            name(&[("accept-language", "de"), ("x-region", "1")])
+        );
+        assert_ne!(german, name(&[]));
+        let large = "x".repeat(VARIANT_BYTES_MAX);
+        assert_eq!(name(&[("x-region", &large)]), None);
+        assert_eq!(name(&[("x-region", "\u{fc}")]), None);
+        let asked = request("/greeting", &[("x-region", "1"), ("x-other", "2")]);
+        let vary = coherent(&asked).expect("it is coherent").vary;
+        let shared = shared_fields(asked.headers(), &vary);
+        assert!(shared.contains_key("x-region") && !shared.contains_key("x-other"));
     }
 
     #[test]
@@ -152,7 +225,7 @@ mod tests {
             ("accept-encoding", "gzip"),
             ("accept", "text/html"),
         ];
-        let shared = shared_fields(request("/items/7", &fields).headers());
+        let shared = shared_fields(request("/items/7", &fields).headers(), &[]);
         let mut names: Vec<&str> = shared.keys().map(HeaderName::as_str).collect();
         names.sort_unstable();
         assert_eq!(names, ["accept", "accept-encoding", "host"]);

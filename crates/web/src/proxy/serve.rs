@@ -1,35 +1,29 @@
 //! Each request: a hit, a fill, or passed on.
 
 use super::answer::{self, Answer};
-use super::cache::{Asked, Cache, Dependencies, Filling, Step};
-use super::origin::{self, Origin, OriginError, Outgoing, Received};
+use super::building::Budget;
+use super::cache::{Asked, Cache, Dependencies, Filling, Next};
+use super::growing::{Growing, Grown};
+use super::host::{self, Refused};
+use super::origin::{self, Origin, OriginError, Outgoing};
+use super::plain::Plain;
 use super::request::{Coherent, Name, shared_fields};
+use super::tunnel::{self, Tunnels};
 use crate::clock;
 use crate::recipe::Recipe;
 use bytes::Bytes;
-use http_body_util::BodyExt;
-use hyper::body::{Body, Incoming};
-use hyper::header::{self, HeaderMap, HeaderValue};
+use hyper::body::Incoming;
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::http::uri::PathAndQuery;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode, Uri};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use std::convert::Infallible;
+use hyper::{Method, Request, Response, StatusCode};
 use std::fmt;
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
-use thorp_versions::{Cells, Place, Reader};
-use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, watch};
+use thorp_versions::{Place, Versions};
+use tokio::sync::oneshot;
 
-/// Connections of clients at a time. More wait in the system's queue.
-const CONNECTIONS_MAX: usize = 4_096;
-
-/// How long a client may take to send the head of a request.
-const HEAD_WITHIN: Duration = Duration::from_secs(30);
+/// Beside coherent routes, one part in so many of the memory is for other answers.
+const PLAIN_SHARE: u64 = 4;
 
 /// What was done, for `Cache-Status` (RFC 9211).
 const HIT: &str = "thorp; hit";
@@ -37,13 +31,18 @@ const FILLED: &str = "thorp; fwd=miss; stored";
 const NOT_KEPT: &str = "thorp; fwd=miss";
 const JOINED: &str = "thorp; fwd=miss; collapsed";
 const BYPASSED: &str = "thorp; fwd=bypass";
+const REFUSED: &str = "thorp; detail=refused";
 
 /// A proxy in front of one origin.
 #[derive(Debug)]
-pub struct Proxy<C> {
-    origin: Origin,
+pub struct Proxy<V> {
+    origin: Arc<Origin>,
     recipe: Arc<Recipe>,
-    cache: Cache<Name, Answer, C>,
+    cache: Cache<Name, Answer, V>,
+    /// What the origin's own fields say, for what no route names.
+    plain: Arc<Plain>,
+    tunnels: Tunnels,
+    budget: Budget,
     /// The first part of all its ETags: random, so that no other start makes the same.
     life: u64,
     fills: AtomicU64,
@@ -63,7 +62,7 @@ impl fmt::Display for ProxyError {
             ProxyError::Origin(found) => {
                 write!(
                     f,
-                    "{found:?} is no origin: write http://host:port, without a path"
+                    "{found:?} is no origin: write http://host:port, without a path; several with commas between them"
                 )
             }
         }
@@ -72,7 +71,7 @@ impl fmt::Display for ProxyError {
 
 impl std::error::Error for ProxyError {}
 
-impl<C: Cells + Send + Sync + 'static> Proxy<C> {
+impl<V: Versions + Send + Sync + 'static> Proxy<V> {
     /// A proxy with an empty cache of so many bytes.
     ///
     /// # Errors
@@ -81,61 +80,85 @@ impl<C: Cells + Send + Sync + 'static> Proxy<C> {
     pub fn new(
         origin: &str,
         recipe: Arc<Recipe>,
-        reader: Reader<C>,
+        reader: V,
         bytes: u64,
     ) -> Result<Self, ProxyError> {
-        let address = origin.parse::<Uri>().ok();
-        let found = address.as_ref().and_then(Origin::new);
+        let found = Origin::new(origin);
         let origin = found.ok_or_else(|| ProxyError::Origin(origin.to_owned()))?;
+        let origin = Arc::new(origin);
+        let plain_bytes = match (recipe.caches_others(), recipe.has_routes()) {
+            (false, _) => 0,
+            (true, true) => bytes / PLAIN_SHARE,
+            (true, false) => bytes,
+        };
+        let budget = Budget::default();
         Ok(Proxy {
+            plain: Plain::new(Arc::clone(&origin), plain_bytes, budget.clone()),
+            tunnels: Tunnels::default(),
+            budget,
             origin,
+            cache: Cache::new(reader, bytes - plain_bytes),
             recipe,
-            cache: Cache::new(reader, bytes),
             life: crate::random::number(),
             fills: AtomicU64::new(0),
         })
     }
 
     /// Answers one request.
-    pub async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response<Outgoing> {
-        if let Some(refused) = refused(&request) {
-            return refused;
+    pub async fn answer(self: Arc<Self>, mut request: Request<Incoming>) -> Response<Outgoing> {
+        if let Err(Refused(status, words)) = host::settle(&mut request) {
+            return told(plain(status, words), REFUSED);
         }
-        let Some(coherent) = Coherent::of(&request, &self.recipe) else {
+        let route = self.recipe.route(request.uri().path());
+        if tunnel::is_wanted(&request) {
+            let is_coherent = route.is_some();
+            return self.tunnel(request, is_coherent).await;
+        }
+        let Some(route) = route else {
+            let answer = self.plain.answer(request).await;
+            return answer.unwrap_or_else(|error| told(failed(&error), NOT_KEPT));
+        };
+        let Some(coherent) = Coherent::of(&request, route) else {
             return self.pass(request).await;
         };
-        let asked = self.cache.arrive(coherent.name);
         let is_head = request.method() == Method::HEAD;
-        let known = request.headers().get(header::IF_NONE_MATCH).cloned();
+        // A date has no fractions of a second (trap W33).
+        request.headers_mut().remove(header::IF_MODIFIED_SINCE);
+        let asked = self.cache.arrive(coherent.name);
+        if let Some(answer) = self.cache.hit(&asked, clock::now_ms) {
+            return told(answer.shaped(request.headers(), is_head), HIT);
+        }
+        if request.headers().contains_key(header::RANGE) {
+            // A part of what is not stored is the origin's to cut.
+            return self.pass(request).await;
+        }
         let wanted = Wanted {
             path: request.uri().path_and_query().cloned(),
-            fields: shared_fields(request.headers()),
+            fields: shared_fields(request.headers(), &coherent.vary),
             dependencies: coherent.dependencies,
+            vary: coherent.vary,
         };
         let (answered, status) = self.coherent(asked, wanted).await;
-        let mut answer = match answered {
-            Ok(Given::Shared(answer)) if answer.is_known(known.as_ref()) => {
-                let mut unchanged = Response::from(answer.as_ref().clone());
-                *unchanged.status_mut() = StatusCode::NOT_MODIFIED;
-                *unchanged.body_mut() = origin::whole(Bytes::new());
-                unchanged
-            }
-            Ok(Given::Shared(answer)) => Response::from(answer.as_ref().clone()),
+        let answer = match answered {
+            Ok(Given::Shared(answer)) => answer.shaped(request.headers(), is_head),
+            Ok(Given::Own(answer)) if is_head => answer.map(|_| origin::whole(Bytes::new())),
             Ok(Given::Own(answer)) => answer,
             Err(error) => failed(&error),
         };
-        if is_head {
-            // The length stays that of the whole answer.
-            let length = answer.body().size_hint().exact();
-            if let Some(length) = length.filter(|_| answer.status() != StatusCode::NOT_MODIFIED) {
-                answer
-                    .headers_mut()
-                    .insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+        told(answer, status)
+    }
+
+    /// Asks the origin for a tunnel.
+    async fn tunnel(&self, request: Request<Incoming>, is_coherent: bool) -> Response<Outgoing> {
+        let answer = match self.tunnels.open(&self.origin, request).await {
+            // The origin wants none.
+            Ok(answer) if is_coherent && answer.status() != StatusCode::SWITCHING_PROTOCOLS => {
+                own(answer, &self.next_tag())
             }
-            *answer.body_mut() = origin::whole(Bytes::new());
-        }
-        tell(answer.headers_mut(), status);
-        answer
+            Ok(answer) => answer,
+            Err(error) => failed(&error),
+        };
+        told(answer, BYPASSED)
     }
 
     /// A hit, or a fill, or the fill of another.
@@ -146,9 +169,9 @@ impl<C: Cells + Send + Sync + 'static> Proxy<C> {
     ) -> (Result<Given, OriginError>, &'static str) {
         loop {
             let mut waiting = match self.cache.step(&asked, clock::now_ms) {
-                Step::Hit(answer) => return (Ok(Given::Shared(answer)), HIT),
-                Step::Fill(filling) => return self.fill_beside(filling, wanted).await,
-                Step::Wait(waiting) => waiting,
+                Next::Hit(answer) => return (Ok(Given::Shared(answer)), HIT),
+                Next::Fill(filling) => return self.fill_beside(filling, wanted).await,
+                Next::Wait(waiting) => waiting,
             };
             waiting.over().await;
             if let Some(answer) = self.cache.waited(&mut asked, &waiting) {
@@ -164,7 +187,13 @@ impl<C: Cells + Send + Sync + 'static> Proxy<C> {
         wanted: Wanted,
     ) -> (Result<Given, OriginError>, &'static str) {
         let proxy = Arc::clone(self);
-        let filled = tokio::spawn(async move { proxy.fill(filling, wanted).await }).await;
+        let (early, begun) = oneshot::channel();
+        let fill = tokio::spawn(async move { proxy.fill(filling, wanted, early).await });
+        let filled = tokio::select! {
+            // It is long or slow, and goes to its client while it comes.
+            Ok(own) = begun => return (Ok(Given::Own(own)), NOT_KEPT),
+            filled = fill => filled,
+        };
         match filled {
             Ok(Ok((given, status))) => (Ok(given), status),
             Ok(Err(error)) => (Err(error), NOT_KEPT),
@@ -174,27 +203,66 @@ impl<C: Cells + Send + Sync + 'static> Proxy<C> {
 
     async fn fill(
         &self,
-        filling: Filling<Name, Answer>,
+        mut filling: Filling<Name, Answer>,
         wanted: Wanted,
+        early: oneshot::Sender<Response<Outgoing>>,
     ) -> Result<(Given, &'static str), OriginError> {
+        let answer = self.ask(&mut filling, &wanted).await?;
         let tag = self.next_tag();
-        let answer = self.origin.get(wanted.path.as_ref(), wanted.fields).await?;
-        if !answer::may_be_shared(&answer) {
+        if !answer::may_be_shared(&answer, &wanted.vary) {
             self.cache.land_alone(filling);
-            let mut own = answer.map(BodyExt::boxed);
-            answer::make_coherent(own.headers_mut(), &tag);
-            return Ok((Given::Own(own), NOT_KEPT));
+            return Ok((Given::Own(own(answer.map(origin::passed), &tag)), NOT_KEPT));
         }
-        let (mut head, body) = answer.into_parts();
-        let body = match origin::read(body).await? {
-            Received::Whole(body) => body,
-            Received::Long(body) => {
-                self.cache.land_alone(filling);
-                answer::make_coherent(&mut head.headers, &tag);
-                return Ok((Given::Own(Response::from_parts(head, body)), NOT_KEPT));
+        let (head, body) = answer.into_parts();
+        let mut body = Growing::new(body, &self.budget);
+        let whole = match body.short().await? {
+            Grown::Whole(whole) => Some(whole),
+            Grown::More => {
+                let client = Response::from_parts(head.clone(), body.for_client());
+                // A client that is gone wants nothing. Others may wait.
+                let _ = early.send(own(client, &tag));
+                body.rest().await?
             }
         };
-        let answer = Arc::new(Answer::coherent(head.status, head.headers, body, &tag));
+        let Some(whole) = whole else {
+            self.cache.land_alone(filling);
+            return Ok((
+                Given::Own(Response::new(origin::whole(Bytes::new()))),
+                NOT_KEPT,
+            ));
+        };
+        let answer = Answer::coherent(head.status, head.headers, whole, &tag);
+        Ok(self.land(filling, wanted, Arc::new(answer)))
+    }
+
+    /// Asks the origin, at another address if the first one fails.
+    async fn ask(
+        &self,
+        filling: &mut Filling<Name, Answer>,
+        wanted: &Wanted,
+    ) -> Result<Response<Incoming>, OriginError> {
+        let mut tries = self.origin.tries();
+        loop {
+            let is_last = !tries.are_left();
+            let path = wanted.path.as_ref();
+            let answer = self.origin.get(&mut tries, path, wanted.fields.clone());
+            match answer.await {
+                Err(OriginError::Away(why)) if !is_last => {
+                    tracing::warn!("another address is tried: {why}");
+                }
+                answered => return answered,
+            }
+            self.cache.try_again(filling);
+        }
+    }
+
+    /// The last byte has come: makes an answer an entry, if its check passes (rule W4).
+    fn land(
+        &self,
+        filling: Filling<Name, Answer>,
+        wanted: Wanted,
+        answer: Arc<Answer>,
+    ) -> (Given, &'static str) {
         // What the answer shows is learned last (rule W4).
         let path = wanted.path.as_ref().map_or("/", PathAndQuery::path);
         let also = self.recipe.also(path, &answer.body);
@@ -206,7 +274,7 @@ impl<C: Cells + Send + Sync + 'static> Proxy<C> {
             .cache
             .land(filling, &answer, dependencies, clock::now_ms);
         let status = if is_kept { FILLED } else { NOT_KEPT };
-        Ok((Given::Shared(answer), status))
+        (Given::Shared(answer), status)
     }
 
     /// An ETag that no other answer has.
@@ -215,24 +283,23 @@ impl<C: Cells + Send + Sync + 'static> Proxy<C> {
         format!("\"thorp-{:x}-{fill:x}\"", self.life)
     }
 
-    /// Passes a request on. Its answer is nobody else's.
+    /// Passes a request to a coherent route on. Its answer is nobody else's.
     async fn pass(&self, request: Request<Incoming>) -> Response<Outgoing> {
         let path = request.uri().path_and_query().cloned();
-        let is_coherent = self.recipe.route(request.uri().path()).is_some();
-        let mut request = request.map(BodyExt::boxed);
+        let unsafe_name = Name::of(&request).filter(|_| !request.method().is_safe());
+        let mut request = request.map(origin::passed);
+        if unsafe_name.is_none() {
+            request.headers_mut().remove(header::IF_MODIFIED_SINCE);
+        }
         answer::drop_fields_of_connection(request.headers_mut());
-        let mut answer = match self.origin.send(path.as_ref(), request).await {
-            Ok(answer) => answer.map(BodyExt::boxed),
+        let answer = match self.origin.send(path.as_ref(), request).await {
+            Ok(answer) => answer.map(origin::passed),
             Err(error) => failed(&error),
         };
-        match is_coherent {
-            true => {
-                answer::make_coherent(answer.headers_mut(), &self.next_tag());
-            }
-            false => answer::drop_fields_of_connection(answer.headers_mut()),
+        if let Some(name) = unsafe_name {
+            self.plain.changed(&name, &answer);
         }
-        tell(answer.headers_mut(), BYPASSED);
-        answer
+        told(own(answer, &self.next_tag()), BYPASSED)
     }
 }
 
@@ -241,34 +308,14 @@ struct Wanted {
     path: Option<PathAndQuery>,
     fields: HeaderMap,
     dependencies: Vec<Place>,
+    /// The fields by which the answer may vary.
+    vary: Vec<HeaderName>,
 }
 
 /// What a client is given.
 enum Given {
     Shared(Arc<Answer>),
     Own(Response<Outgoing>),
-}
-
-impl From<Answer> for Response<Outgoing> {
-    fn from(answer: Answer) -> Self {
-        let mut response = Response::new(origin::whole(answer.body));
-        *response.status_mut() = answer.status;
-        *response.headers_mut() = answer.headers;
-        response
-    }
-}
-
-/// A request that no origin gets: two hosts would let it and the cache mean different ones.
-fn refused<B>(request: &Request<B>) -> Option<Response<Outgoing>> {
-    let hosts = request.headers().get_all(header::HOST).iter().count();
-    match request.method() {
-        _ if hosts > 1 => Some(plain(StatusCode::BAD_REQUEST, "a request names one host")),
-        &Method::CONNECT | &Method::TRACE => {
-            let words = "the proxy makes no tunnels and no traces";
-            Some(plain(StatusCode::METHOD_NOT_ALLOWED, words))
-        }
-        _ => None,
-    }
 }
 
 /// The origin has not answered.
@@ -290,59 +337,14 @@ fn plain(status: StatusCode, words: &str) -> Response<Outgoing> {
     response
 }
 
-fn tell(headers: &mut HeaderMap, status: &'static str) {
-    headers.append("cache-status", HeaderValue::from_static(status));
+/// An answer of a coherent route that is one client's alone.
+fn own(mut answer: Response<Outgoing>, tag: &str) -> Response<Outgoing> {
+    answer::make_coherent(answer.headers_mut(), tag);
+    answer
 }
 
-/// Serves clients until it is told to stop. Answers that have begun go on.
-///
-/// # Errors
-///
-/// The listener fails.
-pub async fn serve<C: Cells + Send + Sync + 'static>(
-    listener: TcpListener,
-    proxy: Arc<Proxy<C>>,
-    mut stop: watch::Receiver<bool>,
-) -> io::Result<()> {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else {
-            return Ok(());
-        };
-        let stream = tokio::select! {
-            accepted = listener.accept() => accepted?.0,
-            () = stopped(&mut stop) => return Ok(()),
-        };
-        let _ = stream.set_nodelay(true);
-        let proxy = Arc::clone(&proxy);
-        let mut stop = stop.clone();
-        tokio::spawn(async move {
-            let answers = service_fn(move |request| {
-                let proxy = Arc::clone(&proxy);
-                async move { Ok::<_, Infallible>(proxy.answer(request).await) }
-            });
-            let mut builder = http1::Builder::new();
-            builder
-                .timer(TokioTimer::new())
-                .header_read_timeout(HEAD_WITHIN);
-            let connection = builder.serve_connection(TokioIo::new(stream), answers);
-            let mut connection = std::pin::pin!(connection);
-            let ended = tokio::select! {
-                ended = connection.as_mut() => ended,
-                () = stopped(&mut stop) => {
-                    connection.as_mut().graceful_shutdown();
-                    connection.await
-                }
-            };
-            if let Err(error) = ended {
-                tracing::debug!("a client's connection: {error}");
-            }
-            drop(place);
-        });
-    }
-}
-
-/// Returns when it is time to stop, also if nobody is left to say so.
-async fn stopped(stop: &mut watch::Receiver<bool>) {
-    let _ = stop.wait_for(|stop| *stop).await;
+fn told(mut answer: Response<Outgoing>, status: &'static str) -> Response<Outgoing> {
+    let status = HeaderValue::from_static(status);
+    answer.headers_mut().append("cache-status", status);
+    answer
 }

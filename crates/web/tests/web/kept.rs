@@ -4,7 +4,7 @@ use crate::database::Database;
 use std::sync::Arc;
 use std::time::Duration;
 use thorp_versions::{Denied, Evidence, Memory, Place, Reader, Writer};
-use thorp_web::{Health, Postgres, Recipe, keep};
+use thorp_web::{Health, Postgres, Recipe, Report, keep};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -21,7 +21,7 @@ pub(crate) const RECIPE: &str = r#"
     cookies = ["theme"]
 "#;
 
-const TABLES: &str = "
+pub(crate) const TABLES: &str = "
     CREATE TABLE item (id int PRIMARY KEY, price int NOT NULL);
     CREATE TABLE session (id int PRIMARY KEY, at int NOT NULL);
     CREATE TABLE other (id int PRIMARY KEY);
@@ -38,7 +38,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) struct Kept {
     pub(crate) database: Database,
     pub(crate) reader: Reader<Arc<Memory>>,
-    pub(crate) health: watch::Receiver<Health>,
+    pub(crate) report: watch::Receiver<Report>,
     pub(crate) stop: watch::Sender<bool>,
     pub(crate) keeper: JoinHandle<()>,
     /// The keeper's own, with one thread: who blocks that hangs the keeper, and its connections stay.
@@ -56,17 +56,25 @@ impl Drop for Kept {
 impl Kept {
     pub(crate) async fn start() -> Option<Kept> {
         let database = Database::start().await?;
-        database
-            .connect()
-            .await
-            .batch_execute(TABLES)
-            .await
-            .expect("tables");
-        let source = Postgres::new(&database.address(), "thorp").expect("an address");
-        let recipe = Arc::new(Recipe::parse(RECIPE).expect("a recipe"));
+        run(&database.connect().await, TABLES).await;
+        Some(Kept::beside(database, "postgres", RECIPE).await)
+    }
+
+    /// A keeper that is live, and has this role.
+    pub(crate) async fn beside(database: Database, role: &str, recipe: &str) -> Kept {
+        let mut kept = Kept::over(database, role, recipe);
+        kept.until(|health| *health == Health::Live).await;
+        kept.until_passes(&item(1)).await;
+        kept
+    }
+
+    /// A keeper that starts.
+    pub(crate) fn over(database: Database, role: &str, recipe: &str) -> Kept {
+        let source = Postgres::new(&database.address_of(role), "thorp").expect("an address");
+        let recipe = Arc::new(Recipe::parse(recipe).expect("a recipe"));
         let table = Arc::new(Memory::new());
         let writer = Writer::new(Arc::clone(&table));
-        let (says, health) = watch::channel(Health::Away(String::from("it starts")));
+        let (says, report) = watch::channel(Report::new());
         let (stop, stopped) = watch::channel(false);
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)
@@ -74,17 +82,14 @@ impl Kept {
             .build();
         let runtime = runtime.expect("a thread");
         let keeper = runtime.spawn(keep(source, recipe, writer, says, stopped));
-        let mut kept = Kept {
+        Kept {
             database,
             reader: Reader::new(table),
-            health,
+            report,
             stop,
             keeper,
             runtime: Some(runtime),
-        };
-        kept.until(|health| *health == Health::Live).await;
-        kept.until_passes(&item(1)).await;
-        Some(kept)
+        }
     }
 
     /// The keeper does nothing for so long.
@@ -93,12 +98,13 @@ impl Kept {
         runtime.spawn(async move { std::thread::sleep(time) });
     }
 
-    pub(crate) async fn until(&mut self, is_so: impl FnMut(&Health) -> bool) {
-        let seen = tokio::time::timeout(PATIENCE, self.health.wait_for(is_so)).await;
+    pub(crate) async fn until(&mut self, mut is_so: impl FnMut(&Health) -> bool) {
+        let is_so = |report: &Report| is_so(&report.health);
+        let seen = tokio::time::timeout(PATIENCE, self.report.wait_for(is_so)).await;
         assert!(
             seen.is_ok_and(|seen| seen.is_ok()),
             "{:?}",
-            *self.health.borrow()
+            *self.report.borrow()
         );
     }
 
@@ -127,7 +133,7 @@ pub(crate) fn item(id: u32) -> [Place; 1] {
     [Place::of(&format!("item:{id}"))]
 }
 
-fn now_ms() -> u64 {
+pub(crate) fn now_ms() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
     now.tv_sec as u64 * 1_000 + now.tv_nsec as u64 / 1_000_000
 }

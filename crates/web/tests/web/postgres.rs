@@ -37,6 +37,30 @@ async fn a_commit_is_in_the_table_before_it_is_answered() {
     );
 }
 
+/// The name holds up the commits of all databases, and of tables that are not decoded.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_that_is_not_decoded_does_not_wait_for_the_next_one_that_is() {
+    let Some(kept) = Kept::start().await else {
+        return;
+    };
+    let client = kept.database.connect().await;
+    let statements = [
+        "CREATE UNLOGGED TABLE basket (id int)",
+        "INSERT INTO basket VALUES (1)",
+        "CREATE TEMPORARY TABLE own (id int)",
+        "CREATE DATABASE elsewhere",
+    ];
+    for statement in statements {
+        let done = tokio::time::timeout(PATIENCE, client.batch_execute(statement)).await;
+        done.expect(statement).expect(statement);
+    }
+    let other = kept.database.connect_to("elsewhere").await;
+    for statement in ["CREATE TABLE a (id int)", "INSERT INTO a VALUES (1)"] {
+        let done = tokio::time::timeout(PATIENCE, other.batch_execute(statement)).await;
+        done.expect(statement).expect(statement);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_that_passes_its_check_is_older_than_what_was_acknowledged() {
     let Some(kept) = Kept::start().await else {

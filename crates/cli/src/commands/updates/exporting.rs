@@ -186,7 +186,11 @@ mod tests {
             writes,
         };
         let rejected = Some(Refusal::Unknown);
-        let line = as_json(&UpdateRecord { update, rejected });
+        let line = as_json(&UpdateRecord {
+            update,
+            rejected,
+            author: None,
+        });
         assert_eq!((&line["home"], &line["segment"]), (&json!(1), &json!(5)));
         assert_eq!(line["rejected"], Refusal::Unknown.to_string());
         let wanted = json!([

@@ -88,6 +88,7 @@ fn left_as_json(left: &LeftNumbers) -> serde_json::Value {
 fn table(updates: &[&UpdateRecord]) -> Table {
     let mut table = Table::new(&[
         ("update", Side::Left),
+        ("written by", Side::Left),
         ("objects", Side::Right),
         ("bytes", Side::Right),
         ("what became of it", Side::Left),
@@ -95,6 +96,7 @@ fn table(updates: &[&UpdateRecord]) -> Table {
     for record in updates {
         table.row(vec![
             name(record),
+            author(record).unwrap_or_else(|| "this log".to_owned()),
             objects(record).to_string(),
             record.update.bytes().to_string(),
             fate(record),
@@ -122,7 +124,14 @@ fn as_json(record: &UpdateRecord) -> serde_json::Value {
         "objects": objects(record),
         "bytes": record.update.bytes(),
         "rejected": record.rejected.as_ref().map(ToString::to_string),
+        "author": author(record),
     })
+}
+
+/// The member that has written it, if it is not that of the log.
+fn author(record: &UpdateRecord) -> Option<String> {
+    let author = record.author.as_ref()?;
+    Some(author.by.member.to_string())
 }
 
 #[cfg(test)]

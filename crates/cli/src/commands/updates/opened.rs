@@ -103,7 +103,11 @@ pub(super) mod tests {
             };
             let (home, writes) = (HomeId(home), Vec::new());
             let update = Update { home, id, writes };
-            let record = UpdateRecord { update, rejected };
+            let record = UpdateRecord {
+                update,
+                rejected,
+                author: None,
+            };
             records::put(Table::Meta, update_key(home, id), &record)
         };
         let ops = vec![

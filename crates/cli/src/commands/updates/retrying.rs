@@ -18,8 +18,12 @@ pub(super) fn retry(opened: &Opened, wanted: &[String], json: bool) -> Result<()
     let refused: Vec<Update> = refused.collect();
     let renewed = opened.log.retry(&refused).map_err(opened::failure)?;
     let after = renewed.into_iter().map(|update| {
-        let rejected = None;
-        name(&UpdateRecord { update, rejected })
+        let (rejected, author) = (None, None);
+        name(&UpdateRecord {
+            update,
+            rejected,
+            author,
+        })
     });
     let both: Vec<(String, String)> = before.into_iter().zip(after).collect();
     if json {

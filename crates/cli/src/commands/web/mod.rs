@@ -1,17 +1,24 @@
 //! `thorp web`: a reverse proxy whose cache is never stale.
 
+mod beside;
+mod check;
+mod keeper;
+mod setup;
+mod source;
+mod status;
 mod watchdog;
 
 use super::node::{Shutdown, shutdown};
 use super::{say, say_json};
 use crate::failure::{Code, Failure};
+use beside::Beside;
 use clap::{Args, Subcommand};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
-use thorp_server::{Bytes, LogConfig, init_logs};
-use thorp_versions::{Memory, Reader, Writer};
-use thorp_web::{Health, Postgres, Proxy, Recipe, keep, serve};
+use thorp_server::Bytes;
+use thorp_versions::Followed;
+use thorp_web::{Proxy, Tls, serve, serve_tls};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
@@ -27,31 +34,51 @@ pub(crate) struct Options {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Let commits go on when `thorp web` is gone
+    /// Make a database ready, or take that back
+    Setup(setup::Options),
+    /// See whether a database and a recipe are ready
+    Check(check::Options),
+    /// Note what each commit changes, for the proxies of this machine
+    Keeper(keeper::Options),
+    /// See how a keeper is doing
+    Status(status::Options),
+    /// Let commits go on when a keeper is gone
     Watchdog(watchdog::Options),
 }
 
 /// What the proxy is told.
 #[derive(Args, Debug)]
 struct ProxyOptions {
-    /// The application, as http://127.0.0.1:8000
+    /// The application, as http://127.0.0.1:8000; several addresses with commas between them
     #[arg(long, value_name = "URL")]
     origin: String,
-    /// Its database, as postgresql://postgres@localhost/wiki; its role has to be a superuser
-    #[arg(long, value_name = "URL")]
-    postgres: String,
+    /// Its database, as postgresql://thorp@localhost/wiki
+    #[arg(long, value_name = "URL", requires = "recipe")]
+    postgres: Option<String>,
     /// What rows and answers stand for: a file, or the name of a recipe that comes with Thorp (mediawiki)
     #[arg(long, value_name = "FILE")]
-    recipe: PathBuf,
+    recipe: Option<PathBuf>,
     /// Where clients connect
     #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:8080")]
     listen: String,
+    /// Serve HTTPS: its certificate and those that have signed it, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_certificate: Option<PathBuf>,
+    /// The private key of --tls-certificate, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    tls_key: Option<PathBuf>,
     /// Memory for answers, as 1048576 or "256 MiB"
     #[arg(long, value_name = "SIZE", default_value = "256 MiB")]
     cache_bytes: Bytes,
     /// What its publication, slot and standby are called in the database
     #[arg(long, value_name = "NAME", default_value = "thorp")]
     name: String,
+    /// The --table of the keeper [default: one of the database, in a directory of this user]
+    #[arg(long, value_name = "FILE")]
+    table: Option<PathBuf>,
+    /// Start no keeper if there is none
+    #[arg(long)]
+    no_keeper: bool,
     /// error, warn, info, debug or trace
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     log_level: String,
@@ -66,6 +93,10 @@ struct ProxyOptions {
 /// Runs until it is told to end.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     match (&options.command, &options.proxy) {
+        (Some(Command::Setup(options)), _) => setup::run(options),
+        (Some(Command::Check(options)), _) => check::run(options),
+        (Some(Command::Keeper(options)), _) => keeper::run(options),
+        (Some(Command::Status(options)), _) => status::run(options),
         (Some(Command::Watchdog(options)), _) => watchdog::run(options),
         (None, Some(options)) => run_proxy(options),
         (None, None) => Err(usage("nothing was named to stand in front of")),
@@ -73,56 +104,50 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 }
 
 fn run_proxy(options: &ProxyOptions) -> Result<(), Failure> {
-    let source = Postgres::new(&options.postgres, &options.name).map_err(usage)?;
-    let recipe = recipe_text(options)?;
-    let recipe = Recipe::parse(&recipe).map_err(|error| {
-        let what = format!("{}: {error}", options.recipe.display());
-        Failure::new(what, "mend the recipe").with(Code::Usage)
-    })?;
-    let table = Arc::new(Memory::new());
-    let kept = Kept {
-        source,
-        recipe: Arc::new(recipe),
-        writer: Writer::new(Arc::clone(&table)),
-    };
+    let path = options.recipe.as_ref();
+    let recipe = path.map(|path| source::recipe(path)).transpose()?;
+    // Without a recipe, no answer is coherent.
+    let recipe = Arc::new(recipe.unwrap_or_default());
+    let database = options.postgres.as_deref().zip(path.map(PathBuf::as_path));
+    if database.is_none() && recipe.has_routes() {
+        let what = "the recipe has routes, and nothing says when their answers change";
+        let action = "name the database with --postgres, or leave the routes out of the recipe";
+        return Err(Failure::new(what, action).with(Code::Usage));
+    }
+    let tls = tls(options)?;
+    let beside = database.map(|database| Beside::of(options, database, &recipe));
+    let beside = beside.transpose()?;
+    // Without a database no answer is checked against a table.
+    let nothing = || Arc::new(Followed::new(PathBuf::new(), recipe.terms("")));
+    let reader = beside.as_ref().map_or_else(nothing, Beside::reader);
     let cache_bytes = options.cache_bytes.0;
-    let reader = Reader::new(table);
-    let recipe = Arc::clone(&kept.recipe);
     let proxy = Proxy::new(&options.origin, recipe, reader, cache_bytes).map_err(usage)?;
-    let log = LogConfig {
-        level: options.log_level.clone(),
-        ..LogConfig::default()
-    };
-    init_logs(&log).map_err(|error| Failure::new(error.to_string(), "").with(Code::Usage))?;
+    source::log(&options.log_level)?;
     let runtime = tokio::runtime::Runtime::new()
         .map_err(|error| Failure::new(format!("the system gives no runtime: {error}"), ""))?;
     runtime.block_on(async {
         let shutdown = shutdown(options.until_stdin_closes)?;
-        until(options, kept, Arc::new(proxy), shutdown).await
+        until(options, (tls, beside), Arc::new(proxy), shutdown).await
     })
 }
 
-/// A recipe that comes with Thorp, or one in a file.
-fn recipe_text(options: &ProxyOptions) -> Result<String, Failure> {
-    let shipped = options.recipe.to_str().and_then(Recipe::shipped);
-    match shipped {
-        Some(text) => Ok(text.to_owned()),
-        None => fs::read_to_string(&options.recipe)
-            .map_err(|error| Failure::file(&options.recipe, &error)),
-    }
-}
-
-/// A source, and who writes its table.
-struct Kept {
-    source: Postgres,
-    recipe: Arc<Recipe>,
-    writer: Writer<Arc<Memory>>,
+/// What clients speak. None: HTTP without TLS.
+fn tls(options: &ProxyOptions) -> Result<Option<Tls>, Failure> {
+    let (Some(certificate), Some(key)) = (&options.tls_certificate, &options.tls_key) else {
+        return Ok(None);
+    };
+    let read = |path: &PathBuf| fs::read(path).map_err(|error| Failure::file(path, &error));
+    let tls = Tls::from_pem(&read(certificate)?, &read(key)?);
+    tls.map(Some).map_err(|error| {
+        let action = "give PEM files with --tls-certificate and --tls-key";
+        Failure::new(error.to_string(), action).with(Code::Usage)
+    })
 }
 
 async fn until(
     options: &ProxyOptions,
-    kept: Kept,
-    proxy: Arc<Proxy<Arc<Memory>>>,
+    (tls, beside): (Option<Tls>, Option<Beside>),
+    proxy: Arc<Proxy<Arc<Followed>>>,
     shutdown: Shutdown,
 ) -> Result<(), Failure> {
     let listen = &options.listen;
@@ -136,38 +161,32 @@ async fn until(
         .local_addr()
         .map_err(|error| Failure::new(error.to_string(), ""))?;
     let (stop, stopped) = watch::channel(false);
-    let (says, health) = watch::channel(Health::Away(String::from("it starts")));
-    let keeper = keep(kept.source, kept.recipe, kept.writer, says, stopped.clone());
-    let keeper = tokio::spawn(keeper);
-    let telling = tokio::spawn(tell(health));
+    let beside = beside.map(|beside| beside.run(stopped.clone()));
+    let scheme = if tls.is_some() { "https" } else { "http" };
     match options.json {
         true => say_json(&serde_json::json!({ "address": address.to_string() }))?,
         false => say(&format!(
-            "ready: http://{address}, in front of {}",
+            "ready: {scheme}://{address}, in front of {}",
             options.origin
         ))?,
     }
-    let serving = serve(listener, proxy, stopped);
+    let serving = async {
+        match tls {
+            Some(tls) => serve_tls(listener, tls, proxy, stopped).await,
+            None => serve(listener, proxy, stopped).await,
+        }
+    };
     let served = tokio::select! {
         served = serving => served,
         () = shutdown => Ok(()),
     };
     stop.send_replace(true);
-    // The keeper takes its name out of the database, so that no commit waits for it.
-    let kept = keeper.await;
-    telling.abort();
+    let ended = match beside {
+        Some(beside) => beside.end().await,
+        None => Ok(()),
+    };
     served.map_err(|error| Failure::new(format!("{address}: {error}"), ""))?;
-    kept.map_err(|error| Failure::new(format!("the keeper: {error}"), ""))
-}
-
-/// Says when there are hits and when there are none.
-async fn tell(mut health: watch::Receiver<Health>) {
-    while health.changed().await.is_ok() {
-        match &*health.borrow_and_update() {
-            Health::Live => eprintln!("live: commits wait for the keeper, and answers are kept"),
-            Health::Away(why) => eprintln!("away: {why}. All requests go to the origin"),
-        }
-    }
+    ended
 }
 
 fn usage(error: impl std::fmt::Display) -> Failure {
@@ -176,14 +195,15 @@ fn usage(error: impl std::fmt::Display) -> Failure {
 
 const HELP: &str = "\
 It serves an answer from its cache only if nothing has changed on which the answer rests. It knows \
-that from the database: each commit waits until `thorp web` has noted what it changes. A recipe says \
-which keys a row stands for, and which answers rest on which keys; other answers pass through. The \
-database needs wal_level=logical, and a publication: CREATE PUBLICATION thorp FOR ALL TABLES. While \
-`thorp web` is killed or stopped, commits wait for it: end it with SIGTERM, and run `thorp web \
-watchdog` beside the database.
+that from a keeper of the database: each commit waits until the keeper has noted what it changes. It \
+starts a keeper beside itself if there is none, and stops that one when it ends. A recipe says which \
+keys a row stands for, and which answers rest on which keys. `thorp web setup` makes the database \
+ready. Run `thorp web watchdog` beside the database. Answers that no recipe names are cached as their \
+Cache-Control says; without --recipe these are all.
 
 Examples:
-  thorp web --origin http://127.0.0.1:8000 --postgres postgresql:///shop --recipe shop.toml";
+  thorp web --origin http://127.0.0.1:8000 --postgres postgresql:///shop --recipe shop.toml
+  thorp web --origin http://127.0.0.1:8000,http://127.0.0.1:8001";
 
 #[cfg(test)]
 mod tests {
@@ -210,6 +230,14 @@ mod tests {
     #[test]
     fn what_cannot_be_right_is_said_before_anything_runs() {
         let (origin, database) = ("http://127.0.0.1:1", "postgresql://localhost/a");
+        let route = "[[routes]]\npath = \"/\"";
+        let said = refused(&["--origin", origin], route);
+        assert!(said.contains("says when their answers change"), "{said}");
+        let file = |path: &str| {
+            let files = ["--tls-certificate", path, "--tls-key", path];
+            refused(&[&["--origin", origin], &files[..]].concat(), "")
+        };
+        assert!(file("/dev/null").contains("the certificate:"));
         for (origin, database, recipe, words) in [
             ("ftp://a", database, "", "is no origin"),
             ("http://a/path", database, "", "is no origin"),

@@ -240,6 +240,9 @@ impl Pipeline<'_> {
         if self.log.is_busy() {
             return Err(NotNow::Refused(Refusal::busy()));
         }
+        if parked.saving.is_some_and(|saving| !saving.is_proven) {
+            return Err(InvalidCommit::NotProven.into());
+        }
         let part = &request.part;
         if part.home != self.config.home {
             return Err(InvalidCommit::Malformed.into());

@@ -13,9 +13,9 @@ use thorp_model::limits::{DOUBTS_LISTED_MAX, HEARTBEAT_MS, IN_DOUBT_MS, UNSETTLE
 use thorp_model::records::decode_log;
 use thorp_model::{
     AuditEvent, AuditRecord, CallError, CallRequest, CallResponse, Certified, CommitId, Decision,
-    Delegation, Direction, Doubt, DoubtHome, Down, EdgeId, HomeId, Lack, MemberId, Message, Millis,
-    NameId, NodeKind, NotDelegated, Note, Outcome, PageSlots, Participant, Peer, Position,
-    Principal, Refusal, Right, Ruling, SegmentId, SlotChange, Stamp, Table, Up, Verifier, message,
+    Direction, Doubt, DoubtHome, Down, EdgeId, HomeId, Lack, MemberId, Message, Millis, NameId,
+    NodeKind, Note, Outcome, PageSlots, Participant, Peer, Position, Principal, Proof, Refusal,
+    Right, Ruling, SegmentId, SignedText, SlotChange, Stamp, Table, Up, Verifier, message,
 };
 
 pub(super) const OPERATOR: EdgeId = EdgeId(20);
@@ -256,14 +256,14 @@ fn only_an_operator_on_its_own_edge_sees_and_ends_doubts() {
     #[derive(Debug)]
     struct Operators;
     impl Verifier for Operators {
-        fn verify(&self, delegation: &Delegation, _: Millis) -> Result<Certified, NotDelegated> {
-            let name = delegation.text.member.name();
+        fn verify(&self, text: &dyn SignedText, _: &Proof, _: Millis) -> Option<Certified> {
+            let name = text.by();
             let who = Principal {
                 name,
                 is_operator: true,
             };
             let name = String::from("anna");
-            Ok(Certified { name, who })
+            Some(Certified { name, who })
         }
     }
     let mut world = World::new(|config| config.verifier = Arc::new(Operators));

@@ -12,8 +12,8 @@ use thorp_model::{
     Action, Attempt, Batch, Blob, CallError, CallId, CallRequest, CallResponse, Certified,
     CommitId, CommitRequest, DELEGATION_VERSION, Delegation, DelegationNo, DelegationText,
     Direction, Down, EdgeId, Epoch, Event, FetchResult, Generation, HomeId, Mark, MemberId,
-    Message, Millis, NameId, NewValue, NodeKind, NotDelegated, Note, Now, Op, PageId, PageWrites,
-    Part, Peer, Position, Principal, Proof, Reader, Refusal, Registration, Scan, SegmentId, Slot,
+    Message, Millis, NameId, NewValue, NodeKind, Note, Now, Op, PageId, PageWrites, Part, Peer,
+    Position, Principal, Proof, Reader, Refusal, Registration, Scan, SegmentId, SignedText, Slot,
     SlotSet, Stamp, StateMachine, StorageError, Table, Up, Verifier, WriteOp, message,
 };
 
@@ -28,10 +28,9 @@ const HEARD_BY: EdgeId = EdgeId(6);
 struct Names;
 
 impl Verifier for Names {
-    fn verify(&self, delegation: &Delegation, _: Millis) -> Result<Certified, NotDelegated> {
-        let name = <[u8; 8]>::try_from(delegation.proof.certificate.bytes());
-        let name = name.map_err(|_| NotDelegated::NotProven)?;
-        Ok(Certified {
+    fn verify(&self, _: &dyn SignedText, proof: &Proof, _: Millis) -> Option<Certified> {
+        let name = <[u8; 8]>::try_from(proof.certificate.bytes()).ok()?;
+        Some(Certified {
             name: String::from("somebody"),
             who: Principal {
                 name: NameId(u64::from_be_bytes(name)),

@@ -98,6 +98,17 @@ impl Following {
         true
     }
 
+    /// Shows an update of this member in the log of another while the member does not follow, because its home is away or has not
+    /// answered. The home has not executed it as of where the member stands. The member goes on only when it knows how far that log is.
+    pub(super) fn show_own(&mut self, id: UpdateId, bytes: usize) -> bool {
+        let settled = self.settled.get(&id.log).copied().unwrap_or_default();
+        let is_new = id.number > settled && !self.others.contains_key(&id);
+        if is_new {
+            self.others.insert(id, bytes);
+        }
+        is_new
+    }
+
     /// All updates of a log up to a number are settled. Returns those that were shown.
     pub(super) fn settle(&mut self, log: LogId, number: u64) -> Vec<UpdateId> {
         if self.settled.len() < FOLLOWED_LOGS_MAX || self.settled.contains_key(&log) {

@@ -1,16 +1,15 @@
 //! What a member does for leases, and what waits for them (rules C1, C4 and C10).
 
 use crate::member::Outbox;
-use crate::member::Response;
 use crate::member::caller::Caller;
 use crate::member::calls::{Called, Purpose};
-use crate::member::updates::{InSegment, Unanswered, Updates, respond};
+use crate::member::updates::{InSegment, Unanswered, Updates};
 use alloc::vec::Vec;
 use thorp_model::limits::LEASED_SEGMENTS_MAX;
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CallError, CallRequest, CallResponse, EdgeId, HomeId, Millis, Privilege, SegmentId, Up,
-    message, planted,
+    CallError, CallRequest, CallResponse, EdgeId, HomeId, InCustody, Millis, Privilege, SegmentId,
+    Up, message, planted,
 };
 
 /// Asks for leases, gives them back, and answers programs that wait for one.
@@ -42,11 +41,11 @@ impl Leasing<'_> {
         };
         let answered = self.updates.unanswered.extract_if(.., is_answered);
         for waits in answered {
-            let kept = Response::Kept {
+            let kept = InCustody {
                 id: waits.id,
                 is_leased: waits.is_saved || is_covered(&waits),
             };
-            respond(waits.request_id, kept, outbox);
+            waits.asker.kept(waits.home, kept, outbox);
         }
     }
 

@@ -1,19 +1,23 @@
 //! The log of a member: it makes updates durable before anybody is told of them (rule C6).
 
+use super::asker::Asker;
+use super::authored::Authored;
 use super::conflicts::Conflicts;
 use crate::member::{MemberAction, Outbox};
 use alloc::vec::Vec;
 use thorp_model::limits::{COMMIT_BYTES_MAX, LOG_BYTES_MAX, LOG_UPDATES_MAX};
 use thorp_model::records::{self, UpdateRecord};
 use thorp_model::{
-    Batch, HomeId, LeftRecord, LogId, Mark, Millis, Op, PageWrites, Purpose, Refusal, RequestId,
+    Authorship, Batch, HomeId, LeftRecord, LogId, Mark, Millis, Op, PageWrites, Purpose, Refusal,
     SegmentId, Table, Update, UpdateId, WhyLeft,
 };
 
-/// An update of the program that has no number yet.
+/// An update that has no number yet.
 #[derive(Debug)]
 pub(super) struct Gathered {
     pub(super) origin: Origin,
+    /// Who has written it, if that is not this member.
+    pub(super) author: Option<Authorship>,
     pub(super) home: HomeId,
     pub(super) segment: SegmentId,
     pub(super) writes: Vec<PageWrites>,
@@ -22,9 +26,9 @@ pub(super) struct Gathered {
 /// Who has made an update.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Origin {
-    /// The program.
-    Program {
-        request_id: RequestId,
+    /// The program, or a neighbour.
+    Asked {
+        asker: Asker,
         /// It is answered then, also without a lease.
         until: Millis,
     },
@@ -51,6 +55,7 @@ pub(super) struct Log {
     /// What has left it although no step of its own said so, for people.
     left: LeftRecord,
     conflicts: Conflicts,
+    authored: Authored,
 }
 
 impl Log {
@@ -70,6 +75,7 @@ impl Log {
             bytes: 0,
             left,
             conflicts,
+            authored: Authored::default(),
         }
     }
 
@@ -101,7 +107,12 @@ impl Log {
     /// Takes an update. False: the log is full. One that replaces another is always taken: the other one leaves.
     pub(super) fn gather(&mut self, gathered: Gathered, bytes: usize) -> bool {
         let is_full = self.count >= LOG_UPDATES_MAX || self.bytes + bytes > LOG_BYTES_MAX;
-        if is_full && matches!(gathered.origin, Origin::Program { .. }) {
+        if is_full && matches!(gathered.origin, Origin::Asked { .. }) {
+            return false;
+        }
+        if let Some(author) = &gathered.author
+            && !self.authored.gather(author, bytes)
+        {
             return false;
         }
         self.count += 1;
@@ -111,9 +122,19 @@ impl Log {
     }
 
     /// An update was in the log when the member started.
-    pub(super) fn recovered(&mut self, update: &Update) {
+    pub(super) fn recovered(&mut self, update: &Update, author: Option<&Authorship>) {
+        let bytes = update.bytes();
         self.count += 1;
-        self.bytes += update.bytes();
+        self.bytes += bytes;
+        if let Some(author) = author {
+            let of = (update.home, update.id);
+            self.authored.recovered(of, author.clone(), bytes);
+        }
+    }
+
+    /// Who has written an update, if that is not this member.
+    pub(super) fn author(&self, home: HomeId, id: UpdateId) -> Option<&Authorship> {
+        self.authored.of(home, id)
     }
 
     /// Writes what was gathered, unless a batch is on its way. The numbers are given now.
@@ -138,7 +159,11 @@ impl Log {
                 id,
                 writes: gathered.writes,
             };
-            ops.push(put(&update, None));
+            ops.push(put(&update, None, gathered.author.clone()));
+            if let Some(author) = gathered.author {
+                let bytes = update.bytes();
+                self.authored.name((home, id), author, bytes);
+            }
             if let Origin::Routine { replaces } = gathered.origin {
                 ops.push(self.conflicts.replace(home, replaces, id));
                 ops.push(delete(home, replaces));
@@ -224,7 +249,8 @@ impl Log {
 
     /// A home has refused an update: it goes to the list of rejected ones.
     pub(super) fn reject(&mut self, update: &Update, refusal: Refusal, outbox: &mut Outbox) {
-        let mut ops = Vec::from([put(update, Some(refusal))]);
+        let author = self.author(update.home, update.id).cloned();
+        let mut ops = Vec::from([put(update, Some(refusal), author)]);
         ops.extend(self.conflicts.refused(update.home, update.id));
         self.append(Purpose::Housekeeping, ops, outbox);
     }
@@ -263,6 +289,7 @@ impl Log {
     fn has_left(&mut self, update: &Update) {
         self.count = self.count.saturating_sub(1);
         self.bytes = self.bytes.saturating_sub(update.bytes());
+        self.authored.forget(update.home, update.id);
     }
 }
 
@@ -270,10 +297,11 @@ fn delete(home: HomeId, id: UpdateId) -> Op {
     records::delete(Table::Meta, records::update_key(home, id))
 }
 
-fn put(update: &Update, rejected: Option<Refusal>) -> Op {
+fn put(update: &Update, rejected: Option<Refusal>, author: Option<Authorship>) -> Op {
     let record = UpdateRecord {
         update: update.clone(),
         rejected,
+        author,
     };
     let key = records::update_key(update.home, update.id);
     records::put(Table::Meta, key, &record)
@@ -283,11 +311,11 @@ fn put(update: &Update, rejected: Option<Refusal>) -> Op {
 mod tests {
     use super::*;
     use alloc::string::String;
-    use thorp_model::{Action, MemberId};
+    use thorp_model::{Action, MemberId, RequestId};
 
     fn gathered(request: u64) -> Gathered {
-        let origin = Origin::Program {
-            request_id: RequestId(request),
+        let origin = Origin::Asked {
+            asker: Asker::Program(RequestId(request)),
             until: Millis(0),
         };
         of(origin)
@@ -296,6 +324,7 @@ mod tests {
     fn of(origin: Origin) -> Gathered {
         Gathered {
             origin,
+            author: None,
             home: HomeId(1),
             segment: SegmentId(1),
             writes: Vec::new(),
@@ -375,7 +404,7 @@ mod tests {
     #[test]
     fn what_replaces_a_refused_update_comes_in_the_batch_in_which_that_leaves() {
         let (mut log, mut outbox, old) = (log(2), Outbox::new(), update(1));
-        log.recovered(&old);
+        log.recovered(&old, None);
         log.reject(&old, Refusal::Unknown, &mut outbox);
         assert_eq!(names(&last_batch(&outbox)), ["+update", "+conflict"]);
         assert!(log.decide(old.home, old.id) && !log.decide(old.home, old.id));
@@ -398,7 +427,7 @@ mod tests {
     #[test]
     fn what_is_given_up_is_noted_in_the_same_batch() {
         let (mut log, mut outbox, old) = (log(2), Outbox::new(), update(1));
-        log.recovered(&old);
+        log.recovered(&old, None);
         log.reject(&old, Refusal::Unknown, &mut outbox);
         log.give_up(&old, &mut outbox);
         let ops = ["-update", "+left", "-conflict"];

@@ -4,15 +4,21 @@
 //! |---|---|
 //! | `log` | batches for the disk |
 //! | `conflicts` | what is noted of refused updates for the routine of the program |
+//! | `asker` | whoever waits until the log has an update |
+//! | `authored` | who has written updates of others that the log keeps |
+//! | `giving` | updates that are given to the log of the site |
 //! | `custody` | own updates until their home has them |
 //! | `following` | updates of others, and from where on they are heard of |
 //! | `updating` | the way of each, from the program to the disk, the home, and out of the view |
 //! | `sharing` | what is told to neighbours, and heard from them |
 //! | `leasing` | leases that are asked for and given back |
 
+mod asker;
+mod authored;
 mod conflicts;
 mod custody;
 mod following;
+mod giving;
 mod leasing;
 mod log;
 mod sharing;
@@ -20,9 +26,11 @@ mod updating;
 
 pub(super) use updating::Updating;
 
+use asker::Asker;
 use conflicts::Conflicts;
 use custody::Custody;
 use following::Following;
+use giving::Giving;
 use log::{Gathered, Log, Origin};
 
 use crate::member::interface::{InLog, UpdateInfo};
@@ -48,6 +56,8 @@ struct InSegment {
     last_leased: u64,
     /// How many visits of the program want updates of others.
     wanted: usize,
+    /// The program gives updates to the log of the site, and waits for the answer.
+    gives: bool,
     /// Requests to follow that are not answered.
     waiting: Vec<RequestId>,
     /// When the program last wrote here.
@@ -70,7 +80,8 @@ impl InSegment {
 
     /// Whether the member has to hear of what is saved here.
     fn is_followed(&self) -> bool {
-        self.wanted > 0 || !self.custody.is_settled() || self.following.bytes() > 0
+        let has_own = self.gives || !self.custody.is_settled();
+        self.wanted > 0 || has_own || self.following.bytes() > 0
     }
 
     /// Whether the home has executed all that was answered under a recalled lease.
@@ -89,10 +100,10 @@ impl InSegment {
     }
 }
 
-/// An update that is durable, and whose program has no answer yet.
+/// An update that is durable, and whose asker has no answer yet.
 #[derive(Debug)]
 struct Unanswered {
-    request_id: RequestId,
+    asker: Asker,
     home: HomeId,
     id: UpdateId,
     until: Millis,
@@ -113,6 +124,9 @@ pub(super) struct Updates {
     of: BTreeMap<(HomeId, SegmentId), InSegment>,
     sent: BTreeMap<CommitId, (HomeId, UpdateId)>,
     unanswered: Vec<Unanswered>,
+    giving: Giving,
+    /// Whether the log keeps updates of neighbours, too.
+    keeps_for_others: bool,
     /// When what a home did not take is sent again.
     again: BTreeMap<HomeId, Millis>,
     /// Requests for leases that are not answered, and when each was sent.
@@ -129,8 +143,13 @@ impl Updates {
         let conflicts = Conflicts::new(config.has_routine, &config.conflicts);
         let mut log = Log::new(id, config.log.is_some(), (config.left.clone(), conflicts));
         let mut of: BTreeMap<_, InSegment> = BTreeMap::new();
-        for UpdateRecord { update, rejected } in config.log.iter().flatten() {
-            log.recovered(update);
+        for record in config.log.iter().flatten() {
+            let UpdateRecord {
+                update,
+                rejected,
+                author,
+            } = record;
+            log.recovered(update, author.as_ref());
             let here = of.entry((update.home, update.id.segment)).or_default();
             here.custody.insert(update.clone(), rejected.clone(), None);
         }
@@ -139,6 +158,8 @@ impl Updates {
             of,
             sent: BTreeMap::new(),
             unanswered: Vec::new(),
+            giving: Giving::new(config.id),
+            keeps_for_others: config.verifier.is_some(),
             again: BTreeMap::new(),
             leasing: BTreeMap::new(),
         }
@@ -232,17 +253,19 @@ impl Updates {
         leases
             .chain(told)
             .chain(answers)
+            .chain(self.giving.deadline())
             .chain(self.again.values().copied())
             .min()
     }
 
     /// The sizes of its tables, by name.
-    pub(super) fn sizes(&self) -> [(&'static str, usize); 4] {
+    pub(super) fn sizes(&self) -> [(&'static str, usize); 5] {
         let shown = self.of.values().map(|here| here.following.bytes()).sum();
         [
             ("updates", self.log.len()),
             ("update_bytes", self.log.bytes()),
             ("updates_sent", self.sent.len()),
+            ("updates_given", self.giving.len()),
             ("tentative_bytes", shown),
         ]
     }
@@ -310,6 +333,7 @@ impl Updates {
                     let bytes = instead.bytes();
                     let gathered = Gathered {
                         origin: Origin::Routine { replaces: id },
+                        author: None,
                         home,
                         segment: id.segment,
                         writes: instead.writes,

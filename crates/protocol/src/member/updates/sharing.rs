@@ -92,9 +92,11 @@ impl Sharing<'_> {
         let Some(replica) = self.caller.homes.get(update.home) else {
             return;
         };
+        let author = self.updates.log.author(update.home, update.id);
         let told = message::Told {
             update: update.clone(),
             since: replica.up.position,
+            author: author.map(|author| author.by.member),
         };
         let sites = self.parents.iter();
         for (edge, _) in sites.filter(|(_, kind)| **kind == NodeKind::Redirector) {
@@ -137,7 +139,7 @@ impl Sharing<'_> {
 
     /// A neighbour shows an update.
     pub(in crate::member) fn shown(&mut self, told: message::Told, outbox: &mut Outbox) {
-        let message::Told { update, since } = told;
+        let message::Told { update, since, .. } = told;
         let (home, id) = (update.home, update.id);
         let bytes = update.bytes();
         let has_space = self.updates.shown_bytes() + bytes <= TENTATIVE_BYTES_MAX;

@@ -3,6 +3,8 @@
 use crate::edge::pending_writes::PendingWrites;
 use crate::member::caller::Caller;
 use crate::member::commits::Commits;
+use crate::member::updates::asker::Asker;
+use crate::member::updates::giving::Wanted;
 use crate::member::updates::leasing::Leasing;
 use crate::member::updates::log::{Gathered, Origin};
 use crate::member::updates::sharing::Sharing;
@@ -11,12 +13,14 @@ use crate::member::{MemberAction, NotKept, Outbox, Resolution, Response};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use thorp_model::limits::{BUSY_RETRY_MS, COMMIT_BYTES_MAX};
+use thorp_model::limits::{BUSY_RETRY_MS, COMMIT_BYTES_MAX, PROOF_BYTES_MAX};
+use thorp_model::message::{Keep, Kept};
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CallError, CallRequest, CallResponse, CommitId, CommitRequest, EdgeId, HomeId, Lack, LogState,
-    Mark, Millis, NodeKind, Note, PageWrites, Part, Position, Refusal, Registration, RequestId,
-    SegmentId, Stamp, TentativeChange, Up, Update, UpdateId, WhyLeft, message, planted,
+    Authorship, CallError, CallRequest, CallResponse, CommitId, CommitRequest, EdgeId, HomeId,
+    Lack, LogState, Mark, Millis, NodeKind, Note, PageWrites, Part, Position, Proof, Refusal,
+    Registration, RequestId, SegmentId, SignedText, Stamp, TentativeChange, Up, Update, UpdateId,
+    WhyLeft, message, planted,
 };
 
 /// When a home that has no room for an update is asked again.
@@ -71,39 +75,174 @@ impl Updating<'_> {
         patience_ms: u32,
         outbox: &mut Outbox,
     ) {
-        let first = writes.first().map(|writes| writes.page.segment);
-        let update = first.map(|segment| Update {
-            home,
-            id: UpdateId {
-                log: self.updates.log.id(),
-                segment,
-                number: 0,
-            },
-            writes,
-        });
-        let is_right = |update: &Update| update.is_whole() && update.bytes() <= COMMIT_BYTES_MAX;
-        let why_not = match &update {
-            _ if !self.updates.log.is_there() => Some(NotKept::NoLog),
-            Some(update) if is_right(update) => None,
-            _ => Some(NotKept::Invalid),
+        let asker = Asker::Program(request_id);
+        let is_kept = match self.updates.log.is_there() {
+            true => self.gather((asker, None), (home, writes), patience_ms, outbox),
+            false => {
+                let wanted = Wanted {
+                    request_id,
+                    home,
+                    writes,
+                    patience_ms,
+                };
+                self.give(wanted, outbox)
+            }
         };
-        let (Some(update), None) = (update, why_not) else {
-            let why = why_not.unwrap_or(NotKept::Invalid);
-            return respond(request_id, Response::NotKept(why), outbox);
-        };
+        if let Err(why) = is_kept {
+            respond(request_id, Response::NotKept(why), outbox);
+        }
+    }
+
+    /// Somebody wants the log to keep an update.
+    fn gather(
+        &mut self,
+        (asker, author): (Asker, Option<Authorship>),
+        (home, writes): (HomeId, Vec<PageWrites>),
+        patience_ms: u32,
+        outbox: &mut Outbox,
+    ) -> Result<(), NotKept> {
+        let update = self.checked(home, writes)?;
         let (bytes, segment) = (update.bytes(), update.id.segment);
         let until = self.now().plus(u64::from(patience_ms));
         let gathered = Gathered {
-            origin: Origin::Program { request_id, until },
+            origin: Origin::Asked { asker, until },
+            author,
             home,
             segment,
             writes: update.writes,
         };
         if !self.updates.log.gather(gathered, bytes) {
-            let full = Response::NotKept(NotKept::LogFull);
-            return respond(request_id, full, outbox);
+            return Err(NotKept::LogFull);
         }
         self.gathered((home, segment), outbox);
+        Ok(())
+    }
+
+    /// What is written as an update without a number, if it can be one.
+    fn checked(&self, home: HomeId, writes: Vec<PageWrites>) -> Result<Update, NotKept> {
+        let first = writes.first().ok_or(NotKept::Invalid)?;
+        let id = UpdateId {
+            log: self.updates.log.id(),
+            segment: first.page.segment,
+            number: 0,
+        };
+        let update = Update { home, id, writes };
+        let is_right = update.is_whole() && update.bytes() <= COMMIT_BYTES_MAX;
+        is_right.then_some(update).ok_or(NotKept::Invalid)
+    }
+
+    // --- The log of the site ---
+
+    /// Gives an update to the log of the site. The home is asked for a lease: so the site learns that this member may write.
+    fn give(&mut self, wanted: Wanted, outbox: &mut Outbox) -> Result<(), NotKept> {
+        let home = wanted.home;
+        let update = self.checked(home, wanted.writes)?;
+        self.site(home).ok_or(NotKept::NoLog)?;
+        let (now, segment) = (self.now(), update.id.segment);
+        let here = self.updates.of.entry((home, segment)).or_default();
+        here.written = Some(now);
+        here.gives = true;
+        let wanted = Wanted {
+            writes: update.writes,
+            ..wanted
+        };
+        self.updates.giving.take(wanted, now);
+        self.leasing().lease(home, outbox);
+        self.sharing().follow_all(home, outbox);
+        self.send_given(home, segment, outbox);
+        Ok(())
+    }
+
+    /// Sends what waits until the member follows a segment, or its home is away: so the member shows it until the home has it.
+    fn send_given(&mut self, home: HomeId, segment: SegmentId, outbox: &mut Outbox) {
+        let here = self.updates.of.get(&(home, segment));
+        let follows = here.is_some_and(|here| here.following.since().is_some());
+        let may_go = follows || self.caller.homes.edge(home).is_none();
+        if let Some(site) = self.site(home).filter(|_| may_go) {
+            let signer = self.caller.signing.signer();
+            let to = (site, home, segment);
+            self.updates.giving.send_to(to, signer, outbox);
+        }
+    }
+
+    /// The site at which the member is, also while it has no home.
+    fn site(&self, home: HomeId) -> Option<EdgeId> {
+        let is_site = |edge: &EdgeId| self.parents.get(edge) == Some(&NodeKind::Redirector);
+        let of_home = self.caller.homes.edge(home).filter(is_site);
+        of_home.or_else(|| self.parents.keys().copied().find(is_site))
+    }
+
+    /// The site has answered what was given to its log. The program finds its own update when it is answered.
+    pub(in crate::member) fn given(&mut self, edge: EdgeId, kept: &Kept, outbox: &mut Outbox) {
+        let signer = self.caller.signing.signer();
+        let given = self.updates.giving.kept(edge, kept, signer, outbox);
+        let Some((request_id, update, is_leased)) = given else {
+            return;
+        };
+        let id = update.id;
+        self.show_given(update, outbox);
+        respond(request_id, Response::Kept { id, is_leased }, outbox);
+    }
+
+    fn show_given(&mut self, update: Update, outbox: &mut Outbox) {
+        let (home, id, bytes) = (update.home, update.id, update.bytes());
+        let since = self.caller.homes.at(home).up.position;
+        let giving = &self.updates.giving;
+        let Some(here) = self.updates.of.get_mut(&(home, id.segment)) else {
+            return;
+        };
+        here.gives = giving.is_open(home, id.segment);
+        let is_shown = match here.following.since() {
+            Some(_) => here.following.show(id, bytes, since),
+            None => here.following.show_own(id, bytes),
+        };
+        if is_shown {
+            let shown = TentativeChange {
+                shown: Vec::from([update]),
+                settled: Vec::new(),
+            };
+            self.show(home, shown, outbox);
+        }
+    }
+
+    /// The site of this member is gone.
+    pub(in crate::member) fn parent_went(&mut self, edge: EdgeId, outbox: &mut Outbox) {
+        self.updates.giving.parent_went(edge, outbox);
+    }
+
+    /// A neighbour without a log wants this one to keep an update (rule C6).
+    pub(in crate::member) fn keep(&mut self, edge: EdgeId, keep: Keep, outbox: &mut Outbox) {
+        let asker = Asker::Neighbour(edge, keep.author.by);
+        let home = keep.home;
+        let is_kept = self.check_author(&keep).and_then(|()| {
+            let by = (asker, Some(keep.author));
+            self.gather(by, (home, keep.writes), keep.patience_ms, outbox)
+        });
+        if let Err(why) = is_kept {
+            asker.refused(home, why, outbox);
+        }
+    }
+
+    /// Whether this log keeps updates of neighbours, and the author has signed this one for it.
+    fn check_author(&self, keep: &Keep) -> Result<(), NotKept> {
+        let signing = &self.caller.signing;
+        let own = self.updates.log.id().name();
+        let keeps = self.updates.log.is_there() && self.updates.keeps_for_others;
+        let segment = keep.segment().ok_or(NotKept::Invalid)?;
+        match (keeps, keep.log == own) {
+            (false, _) => return Err(NotKept::NoLog),
+            (true, false) => return Err(NotKept::OtherLog(own)),
+            (true, true) => {}
+        }
+        let proof = &keep.author.proof;
+        let text = keep.text(segment);
+        let certified = signing.verify(&text, proof);
+        let is_proven = certified.is_some_and(|signer| signer.who.name == text.by());
+        let is_believed = is_proven && proof.bytes() <= PROOF_BYTES_MAX;
+        match is_believed || planted::is(Bug::KeptUnproven) {
+            true => Ok(()),
+            false => Err(NotKept::NotProven),
+        }
     }
 
     /// An update is to be durable, and wants a lease.
@@ -165,9 +304,9 @@ impl Updating<'_> {
                 outbox,
             );
             self.sharing().tell(&update, outbox);
-            if let Origin::Program { request_id, until } = origin {
+            if let Origin::Asked { asker, until } = origin {
                 self.updates.unanswered.push(Unanswered {
-                    request_id,
+                    asker,
                     home,
                     id,
                     until,
@@ -194,10 +333,10 @@ impl Updating<'_> {
         lack: Option<Lack>,
         outbox: &mut Outbox,
     ) {
-        for (_, origin) in self.updates.log.not_kept(mark) {
+        for (update, origin) in self.updates.log.not_kept(mark) {
             let why = lack.map_or(NotKept::Broken, NotKept::DiskFull);
-            if let Origin::Program { request_id, .. } = origin {
-                respond(request_id, Response::NotKept(why), outbox);
+            if let Origin::Asked { asker, .. } = origin {
+                asker.refused(update.home, why, outbox);
             }
         }
         self.write(outbox);
@@ -260,6 +399,12 @@ impl Updating<'_> {
             respond(request_id, Response::Following, outbox);
         }
         self.leasing().answer(outbox);
+        let given = self.updates.of.iter();
+        let given = given.filter(|((of, _), here)| *of == home && here.gives);
+        let given: Vec<SegmentId> = given.map(|((_, segment), _)| *segment).collect();
+        for segment in given {
+            self.send_given(home, segment, outbox);
+        }
     }
 
     /// The home has told how far the logs of a segment are. True: the member waited for that, and it was the last.
@@ -271,6 +416,13 @@ impl Updating<'_> {
     ) {
         let of = (home, segment);
         let (settled, is_over) = match result {
+            // Meanwhile the log of the site has taken an update of this member. The home is asked for that log, too.
+            Ok(CallResponse::Following { logs, .. }) if self.lacks_log(of, &logs) => {
+                if let Some(here) = self.updates.of.get_mut(&of) {
+                    here.following.stream_ended();
+                }
+                return self.sharing().follow_all(home, outbox);
+            }
             Ok(CallResponse::Following { position, logs }) => {
                 self.caller.homes.at(home).up.advance(position);
                 (self.settle(of, position, &logs, outbox), true)
@@ -298,6 +450,14 @@ impl Updating<'_> {
         here.is_to_tell = true;
         self.sharing().tell_due(outbox);
         self.leasing().give_back_recalled(home, outbox);
+        self.send_given(home, segment, outbox);
+    }
+
+    /// Whether an answer of the home says nothing of a log of another of which something is shown.
+    fn lacks_log(&self, of: (HomeId, SegmentId), logs: &[LogState]) -> bool {
+        let here = self.updates.of.get(&of);
+        let known = |log| logs.iter().any(|state| state.log == log);
+        here.is_some_and(|here| !here.following.logs().into_iter().all(known))
     }
 
     fn settle(
@@ -410,11 +570,17 @@ impl Updating<'_> {
             depends_on: Vec::new(),
             after: Stamp::default(),
         };
-        let save = message::Save {
+        let mut save = message::Save {
             request,
             update,
             confirmed,
+            custody: Proof::none(),
+            author: self.updates.log.author(home, update).cloned(),
         };
+        // A home believes the edge of the member itself.
+        if self.parents.get(&edge) == Some(&NodeKind::Redirector) {
+            save.custody = self.caller.signing.signer().sign(&save.text());
+        }
         outbox.up(edge, Up::Save(Box::new(save)));
     }
 
@@ -645,6 +811,7 @@ impl Updating<'_> {
         self.sharing().tell_due(outbox);
         self.ask_withheld(outbox);
         self.leasing().answer(outbox);
+        self.updates.giving.tick(now, outbox);
     }
 }
 

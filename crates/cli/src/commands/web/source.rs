@@ -1,0 +1,66 @@
+//! What the commands of the web cache have in common.
+
+use super::usage;
+use crate::failure::{Code, Failure};
+use std::fs;
+use std::path::{Path, PathBuf};
+use thorp_server::{LogConfig, init_logs};
+use thorp_web::{Postgres, PostgresError, Recipe, table_of};
+use tokio::runtime::{Builder, Runtime};
+
+/// A database at an address.
+pub(super) fn source(address: &str, name: &str) -> Result<Postgres, Failure> {
+    Postgres::new(address, name).map_err(usage)
+}
+
+/// A recipe that comes with Thorp, or one in a file.
+pub(super) fn recipe(at: &Path) -> Result<Recipe, Failure> {
+    let shipped = at.to_str().and_then(Recipe::shipped);
+    let text = match shipped {
+        Some(text) => text.to_owned(),
+        None => fs::read_to_string(at).map_err(|error| Failure::file(at, &error))?,
+    };
+    Recipe::parse(&text).map_err(|error| {
+        let what = format!("{}: {error}", at.display());
+        Failure::new(what, "mend the recipe").with(Code::Usage)
+    })
+}
+
+/// The file with the address of the table: the one that was named, or that of the database.
+pub(super) fn table(named: Option<&PathBuf>, source: &Postgres) -> Result<PathBuf, Failure> {
+    if let Some(named) = named {
+        return Ok(named.clone());
+    }
+    table_of(source).map_err(|error| {
+        let what = format!("there is no place for the table: {error}");
+        Failure::new(what, "name a file with --table").with(Code::Usage)
+    })
+}
+
+/// What the database said, for a person.
+pub(super) fn refused(error: PostgresError) -> Failure {
+    let code = match &error {
+        PostgresError::Database(error) if error.as_db_error().is_none() => Code::Unreachable,
+        _ => Code::Failed,
+    };
+    let todo = match code {
+        Code::Unreachable => "look whether the database runs, and whether --postgres is right",
+        _ => "",
+    };
+    Failure::new(error.to_string(), todo).with(code)
+}
+
+/// Logs on standard error.
+pub(super) fn log(level: &str) -> Result<(), Failure> {
+    let log = LogConfig {
+        level: level.to_owned(),
+        ..LogConfig::default()
+    };
+    init_logs(&log).map_err(|error| Failure::new(error.to_string(), "").with(Code::Usage))
+}
+
+/// Runs on one thread.
+pub(super) fn runtime() -> Result<Runtime, Failure> {
+    let runtime = Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| Failure::new(format!("the system gives no runtime: {error}"), ""))
+}

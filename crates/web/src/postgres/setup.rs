@@ -1,0 +1,380 @@
+//! What a database needs before a keeper can follow it: made in an order that breaks no application (trap W15), and taken back.
+
+use super::config::Postgres;
+use super::error::PostgresError;
+use super::life::PREFIX;
+use super::patience::Names;
+use super::schema::{self, Relation};
+use super::{rights, standby};
+use crate::recipe::Recipe;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use thorp_versions::BEAT_MS_MAX;
+use tokio_postgres::Client;
+
+/// A statement of set-up that waits longer for a lock, or takes longer, ends: others would queue behind it.
+const SESSION: &str = "SET lock_timeout = '5s'; SET statement_timeout = '60s'";
+
+/// How long commits wait for nobody before the name goes.
+const GONE_FOR: Duration = Duration::from_millis(2 * BEAT_MS_MAX);
+
+/// Not just a statement: first the keeper has to know.
+const NAME_OUT: &str = "ALTER SYSTEM SET synchronous_standby_names = ''";
+
+/// One thing that set-up does, or takes back.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Step {
+    /// What it is good for.
+    pub what: String,
+    /// The statements, one by one.
+    pub sql: Vec<String>,
+    undo: Vec<String>,
+}
+
+/// What set-up would do.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Plan {
+    /// In this order. Empty: all is done.
+    pub steps: Vec<Step>,
+    /// What a person does behind it.
+    pub by_hand: Vec<String>,
+    /// What the cache will not see: kind and name.
+    pub not_captured: Vec<(String, String)>,
+}
+
+/// A database, and what is to be made in it.
+pub struct SetUp<'a> {
+    source: &'a Postgres,
+    client: Client,
+    /// The schema of what set-up makes.
+    schema: String,
+    role: &'a str,
+}
+
+impl Step {
+    fn new(what: impl Into<String>, sql: &[String], undo: &[String]) -> Self {
+        Step {
+            what: what.into(),
+            sql: sql.to_vec(),
+            undo: undo.to_vec(),
+        }
+    }
+}
+
+impl<'a> SetUp<'a> {
+    /// Connects. The keeper will connect as this role.
+    ///
+    /// # Errors
+    ///
+    /// The database cannot be reached, or the session is none of a superuser.
+    pub async fn of(source: &'a Postgres, role: &'a str) -> Result<Self, PostgresError> {
+        let client = source.connect().await?;
+        let question = "SELECT rolsuper FROM pg_roles WHERE rolname = current_user";
+        if !client.query_one(question, &[]).await?.get::<_, bool>(0) {
+            return Err(PostgresError::NoSuperuser(source.user().to_owned()));
+        }
+        client.batch_execute(SESSION).await?;
+        Ok(SetUp {
+            source,
+            client,
+            schema: schema_of(source.name()),
+            role,
+        })
+    }
+
+    /// What is not as it has to be.
+    ///
+    /// # Errors
+    ///
+    /// The database does not answer.
+    pub async fn plan(&self, recipe: Option<&Recipe>) -> Result<Plan, PostgresError> {
+        let relations = schema::relations(&self.client, &self.schema).await?;
+        let mut plan = Plan {
+            not_captured: schema::not_captured(&self.client, &relations).await?,
+            ..Plan::default()
+        };
+        plan.steps.extend(self.notes().await?);
+        plan.steps.extend(self.settings().await?);
+        plan.steps.extend(self.rights(&mut plan.by_hand).await?);
+        plan.steps.extend(self.triggers().await?);
+        plan.steps.extend(identities(&relations, recipe));
+        plan.steps.extend(self.publication().await?);
+        let is_logical = self.setting("wal_level").await? == "logical";
+        match is_logical {
+            true => plan.steps.extend(self.slot().await?),
+            false => plan.by_hand.push(String::from(
+                "restart the database, so that wal_level counts, and run `thorp web setup --apply` again: it makes the slot",
+            )),
+        }
+        Ok(plan)
+    }
+
+    /// What set-up has made and noted, the last first. Empty: nothing is left.
+    ///
+    /// # Errors
+    ///
+    /// The database does not answer, or a keeper runs.
+    pub async fn plan_undo(&self) -> Result<Plan, PostgresError> {
+        let mut plan = Plan::default();
+        let name = self.source.name();
+        if let Some(process) = active(&self.client, name).await? {
+            return Err(PostgresError::SlotInUse(name.to_owned(), process));
+        }
+        let names = standby::names(&self.client).await?;
+        if names == standby::only(name) || names == standby::gone(name) {
+            let words = "let commits wait for no keeper: first nobody serves hits, which takes four seconds";
+            plan.steps
+                .push(Step::new(words, &[NAME_OUT.to_owned()], &[]));
+        }
+        if !self.has_schema().await? {
+            return Ok(plan);
+        }
+        // The triggers go first: they would give tables their identities again.
+        let question = format!(
+            "SELECT what, statement FROM {}.undo ORDER BY statement LIKE 'DROP EVENT TRIGGER%' DESC, step DESC",
+            self.schema
+        );
+        for row in self.client.query(&question, &[]).await? {
+            let what: &str = row.get(0);
+            plan.steps
+                .push(Step::new(format!("undo: {what}"), &[row.get(1)], &[]));
+        }
+        let drop = format!("DROP SCHEMA {} CASCADE", self.schema);
+        plan.steps
+            .push(Step::new("forget how to take it back", &[drop], &[]));
+        Ok(plan)
+    }
+
+    /// Does what a plan says, and notes how to take it back.
+    ///
+    /// # Errors
+    ///
+    /// A statement fails. What was done before stays, and both set-up and undo go on from there.
+    pub async fn apply(&self, plan: &Plan) -> Result<(), PostgresError> {
+        for step in &plan.steps {
+            for statement in &step.sql {
+                let done = self.run(statement).await;
+                done.map_err(|error| PostgresError::Step(statement.clone(), Box::new(error)))?;
+            }
+            self.note(step).await?;
+        }
+        Ok(())
+    }
+
+    async fn run(&self, statement: &str) -> Result<(), PostgresError> {
+        let name = self.source.name();
+        if statement == NAME_OUT {
+            if standby::names(&self.client).await? == standby::only(name) {
+                standby::end(&self.client, name, &[Names::Keeper]).await?;
+            }
+            tokio::time::sleep(GONE_FOR).await;
+            return standby::remove(&self.client, name).await;
+        }
+        self.client.batch_execute(statement).await?;
+        Ok(())
+    }
+
+    async fn note(&self, step: &Step) -> Result<(), PostgresError> {
+        let note = format!(
+            "INSERT INTO {}.undo (what, statement) VALUES ($1, $2)",
+            self.schema
+        );
+        // They are read from the last one on.
+        for undo in step.undo.iter().rev() {
+            self.client.execute(&note, &[&step.what, undo]).await?;
+        }
+        Ok(())
+    }
+
+    async fn notes(&self) -> Result<Option<Step>, PostgresError> {
+        let schema = &self.schema;
+        let sql = [
+            format!("CREATE SCHEMA {schema}"),
+            format!(
+                "CREATE TABLE {schema}.undo (step int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, what text NOT NULL, statement text NOT NULL)"
+            ),
+        ];
+        let step = Step::new("note how to take everything back", &sql, &[]);
+        Ok((!self.has_schema().await?).then_some(step))
+    }
+
+    async fn has_schema(&self) -> Result<bool, PostgresError> {
+        let question = "SELECT count(*) FROM pg_namespace WHERE nspname = $1";
+        self.is_there(question, &self.schema).await
+    }
+
+    async fn settings(&self) -> Result<Vec<Step>, PostgresError> {
+        let wanted = [
+            ("wal_level", "logical", "log what rows have changed"),
+            (
+                "restart_after_crash",
+                "off",
+                "start again after a crash only when no proxy serves hits of before",
+            ),
+        ];
+        let mut steps = Vec::new();
+        for (setting, value, what) in wanted {
+            if self.setting(setting).await? == value {
+                continue;
+            }
+            let reload = String::from("SELECT pg_reload_conf()");
+            let set = format!("ALTER SYSTEM SET {setting} = {value}");
+            let reset = format!("ALTER SYSTEM RESET {setting}");
+            steps.push(Step::new(what, &[set, reload.clone()], &[reset, reload]));
+        }
+        Ok(steps)
+    }
+
+    /// The setting, also one that counts only after a restart.
+    async fn setting(&self, name: &str) -> Result<String, PostgresError> {
+        let question = "SELECT current_setting($1)";
+        Ok(self.client.query_one(question, &[&name]).await?.get(0))
+    }
+
+    async fn rights(&self, by_hand: &mut Vec<String>) -> Result<Vec<Step>, PostgresError> {
+        let role = format!("\"{}\"", self.role);
+        let mut steps = Vec::new();
+        let question = "SELECT count(*) FROM pg_roles WHERE rolname = $1";
+        let is_there = self.is_there(question, self.role).await?;
+        if !is_there {
+            let make = format!("CREATE ROLE {role} LOGIN");
+            let undo = [format!("DROP OWNED BY {role}"), format!("DROP ROLE {role}")];
+            steps.push(Step::new("a role for the keeper", &[make], &undo));
+            by_hand.push(format!(
+                "let role {role} connect: give it a password (\\password in psql), or a line in pg_hba.conf"
+            ));
+        }
+        let lacking = match is_there {
+            true => rights::lacking_of(&self.client, self.role).await?,
+            false => rights::all(&self.client).await?,
+        };
+        for right in lacking {
+            let (grant, revoke) = (right.grant(&role), right.revoke(&role));
+            steps.push(Step::new(
+                format!("the role may: {right}"),
+                &[grant],
+                &[revoke],
+            ));
+        }
+        Ok(steps)
+    }
+
+    async fn triggers(&self) -> Result<Vec<Step>, PostgresError> {
+        let (name, schema) = (self.source.name(), &self.schema);
+        let question = "SELECT count(*) FROM pg_event_trigger WHERE evtname = $1";
+        let made = [
+            (
+                "ddl",
+                "ddl_command_end",
+                DDL,
+                "end all answers when a table changes its form; give new tables an identity",
+            ),
+            (
+                "drop",
+                "sql_drop",
+                DROP,
+                "end all answers when something is dropped",
+            ),
+        ];
+        let mut steps = Vec::new();
+        for (ending, event, body, what) in made {
+            let trigger = format!("{name}_{ending}");
+            if self.is_there(question, &trigger).await? {
+                continue;
+            }
+            let function = format!(
+                "CREATE OR REPLACE FUNCTION {schema}.{event}() RETURNS event_trigger LANGUAGE plpgsql
+                    SET search_path = pg_catalog, pg_temp AS $thorp${}$thorp$",
+                body.replace("PREFIX", PREFIX)
+            );
+            let make = format!(
+                "CREATE EVENT TRIGGER {trigger} ON {event} EXECUTE FUNCTION {schema}.{event}()"
+            );
+            let undo = format!("DROP EVENT TRIGGER IF EXISTS {trigger}");
+            steps.push(Step::new(what, &[function, make], &[undo]));
+        }
+        Ok(steps)
+    }
+
+    async fn publication(&self) -> Result<Option<Step>, PostgresError> {
+        let name = self.source.name();
+        let question = "SELECT count(*) FROM pg_publication WHERE pubname = $1";
+        let sql = format!(
+            "CREATE PUBLICATION {name} FOR ALL TABLES WITH (publish_via_partition_root = true)"
+        );
+        let undo = format!("DROP PUBLICATION IF EXISTS {name}");
+        let step = Step::new("publish what changes", &[sql], &[undo]);
+        Ok((!self.is_there(question, name).await?).then_some(step))
+    }
+
+    async fn slot(&self) -> Result<Option<Step>, PostgresError> {
+        let name = self.source.name();
+        let question = "SELECT count(*) FROM pg_replication_slots WHERE slot_name = $1";
+        let sql = format!("SELECT pg_create_logical_replication_slot('{name}', 'pgoutput')");
+        let undo = format!(
+            "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = '{name}'"
+        );
+        let step = Step::new(
+            "keep the log for the keeper, also while it is away",
+            &[sql],
+            &[undo],
+        );
+        Ok((!self.is_there(question, name).await?).then_some(step))
+    }
+
+    async fn is_there(&self, question: &str, name: &str) -> Result<bool, PostgresError> {
+        let row = self.client.query_one(question, &[&name]).await?;
+        Ok(row.get::<_, i64>(0) > 0)
+    }
+}
+
+/// The process of the database that reads the slot for somebody.
+pub(super) async fn active(client: &Client, slot: &str) -> Result<Option<i32>, PostgresError> {
+    let question = "SELECT active_pid FROM pg_replication_slots WHERE slot_name = $1";
+    let row = client.query_opt(question, &[&slot]).await?;
+    Ok(row.and_then(|row| row.get(0)))
+}
+
+/// The schema of what set-up makes for a keeper of this name.
+pub(super) fn schema_of(name: &str) -> String {
+    format!("{name}_web")
+}
+
+/// Old rows that are whole where that is needed. It comes before the publication: without identity, UPDATE and DELETE fail there.
+fn identities(relations: &BTreeMap<String, Relation>, recipe: Option<&Recipe>) -> Vec<Step> {
+    let bare = relations.values().filter(|it| it.needs_full(recipe));
+    let steps = bare.map(|it| {
+        let set = |identity: &str| format!("ALTER TABLE {} REPLICA IDENTITY {identity}", it.quoted);
+        let what = format!("whole old rows of {}", it.name);
+        Step::new(what, &[set("FULL")], &[set(&it.identity_sql)])
+    });
+    steps.collect()
+}
+
+/// Says in the stream that something has changed its form, and lets no new table fail because it has no identity.
+const DDL: &str = "
+DECLARE bare regclass;
+BEGIN
+    IF EXISTS (SELECT FROM pg_event_trigger_ddl_commands() WHERE schema_name IS DISTINCT FROM 'pg_temp') THEN
+        PERFORM pg_logical_emit_message(true, 'PREFIX', 'ddl');
+    END IF;
+    FOR bare IN
+        SELECT class.oid FROM pg_event_trigger_ddl_commands() AS command
+        JOIN pg_class AS class ON command.classid = 'pg_class'::regclass AND class.oid = command.objid
+        WHERE class.relkind IN ('r', 'p') AND class.relpersistence = 'p' AND class.relreplident = 'd'
+            AND NOT EXISTS (SELECT FROM pg_index WHERE indrelid = class.oid AND indisprimary)
+    LOOP
+        EXECUTE format('ALTER TABLE %s REPLICA IDENTITY FULL', bare);
+    END LOOP;
+END
+";
+
+/// Says in the stream that something was dropped.
+const DROP: &str = "
+BEGIN
+    IF EXISTS (SELECT FROM pg_event_trigger_dropped_objects() WHERE NOT is_temporary) THEN
+        PERFORM pg_logical_emit_message(true, 'PREFIX', 'drop');
+    END IF;
+END
+";

@@ -1,0 +1,251 @@
+//! What set-up makes in a database, what it takes back, and what a check finds.
+
+use crate::database::Database;
+use crate::kept::{Kept, PATIENCE, item, run};
+use std::time::Duration;
+use thorp_versions::{Denied, Place};
+use thorp_web::{Finding, Plan, Postgres, Recipe, SetUp, Severity, check};
+use tokio_postgres::Client;
+
+const SHOP: &str = "
+    CREATE TABLE item (id int PRIMARY KEY, shelf int NOT NULL, price int NOT NULL);
+    CREATE TABLE visit (at int NOT NULL);
+    CREATE UNLOGGED TABLE basket (id int PRIMARY KEY);
+    CREATE SEQUENCE number;
+    CREATE MATERIALIZED VIEW report AS SELECT count(*) FROM item;
+";
+
+const RECIPE: &str = r#"
+    [tables]
+    item = ["item:{id}", "shelf:{shelf}"]
+    visit = "ignored"
+"#;
+
+fn source(address: &str) -> Postgres {
+    Postgres::new(address, "thorp").expect("an address")
+}
+
+fn recipe(text: &str) -> Recipe {
+    Recipe::parse(text).expect("a recipe")
+}
+
+async fn set_up(database: &Database) -> Plan {
+    let source = source(&database.address());
+    let set_up = SetUp::of(&source, "keeper").await.expect("a session");
+    let plan = set_up.plan(Some(&recipe(RECIPE))).await.expect("a plan");
+    set_up.apply(&plan).await.expect("it is done");
+    plan
+}
+
+async fn checked(database: &Database, role: &str, text: &str) -> Vec<Finding> {
+    let source = source(&database.address_of(role));
+    let found = check(&source, &recipe(text)).await;
+    found.expect("it answers")
+}
+
+fn severity(found: &[Finding], name: &str) -> Severity {
+    let of = found.iter().filter(|finding| finding.check == name);
+    of.map(|finding| finding.severity).max().expect(name)
+}
+
+/// The state of the database that set-up changes.
+async fn state(client: &Client) -> String {
+    let question = "SELECT string_agg(what, ' ' ORDER BY what) FROM (
+        SELECT relname || relreplident::text AS what FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
+        UNION ALL SELECT 'role ' || rolname FROM pg_roles WHERE rolname !~ '^pg_'
+        UNION ALL SELECT 'event ' || evtname FROM pg_event_trigger
+        UNION ALL SELECT 'publication ' || pubname FROM pg_publication
+        UNION ALL SELECT 'slot ' || slot_name FROM pg_replication_slots
+        UNION ALL SELECT 'schema ' || nspname FROM pg_namespace WHERE nspname !~ '^pg_'
+        UNION ALL SELECT 'names ' || setting FROM pg_settings WHERE name = 'synchronous_standby_names'
+        UNION ALL SELECT 'in file ' || name FROM pg_file_settings WHERE sourcefile ~ 'auto.conf') AS all_of_it";
+    let row = client.query_one(question, &[]).await.expect("a state");
+    row.get(0)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn set_up_makes_what_is_missing_and_takes_it_back() {
+    let Some(database) = Database::start_with(&["wal_level=logical"]).await else {
+        return;
+    };
+    let client = database.connect().await;
+    run(&client, SHOP).await;
+    let before = state(&client).await;
+    let plan = set_up(&database).await;
+    let not_captured = [
+        ("unlogged table", "public.basket"),
+        ("sequence", "public.number"),
+        ("materialized view", "public.report"),
+    ];
+    for (kind, name) in not_captured {
+        let kind = (kind.to_owned(), name.to_owned());
+        assert!(plan.not_captured.contains(&kind), "{kind:?}");
+    }
+    // An identity comes before the publication.
+    let at = |part: &str| {
+        let has = |sql: &String| sql.contains(part);
+        let found = plan.steps.iter().position(|step| step.sql.iter().any(has));
+        found.expect(part)
+    };
+    assert!(at("public.visit REPLICA IDENTITY FULL") < at("CREATE PUBLICATION"));
+    assert!(at("CREATE PUBLICATION") < at("pg_create_logical_replication_slot"));
+    run(
+        &client,
+        "INSERT INTO visit VALUES (1); UPDATE visit SET at = 2",
+    )
+    .await;
+    // A table without a key that is made later can be changed, too.
+    run(&client, "CREATE TABLE late AS SELECT 1 AS a").await;
+    run(&client, "UPDATE late SET a = 2; DROP TABLE late").await;
+    let source = source(&database.address());
+    let again = SetUp::of(&source, "keeper").await.expect("a session");
+    let rest = again.plan(Some(&recipe(RECIPE))).await.expect("a plan");
+    assert_eq!(rest.steps, [], "it is done");
+    let undo = again.plan_undo().await.expect("a plan");
+    again.apply(&undo).await.expect("it is undone");
+    assert_eq!(state(&client).await, before);
+    assert_eq!(again.plan_undo().await.expect("a plan").steps, []);
+}
+
+/// Set-up needs a superuser, the keeper does not.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_keeper_with_the_role_of_set_up_goes_live() {
+    let Some(database) = Database::start_with(&["wal_level=logical"]).await else {
+        return;
+    };
+    let client = database.connect().await;
+    run(&client, SHOP).await;
+    run(&client, "INSERT INTO item VALUES (1, 1, 100)").await;
+    set_up(&database).await;
+    let found = checked(&database, "keeper", RECIPE).await;
+    let problems = found.iter().filter(|it| it.severity == Severity::Problem);
+    assert_eq!(problems.collect::<Vec<_>>(), Vec::<&Finding>::new());
+    assert_eq!(severity(&found, "watchdog"), Severity::Warning);
+    let kept = Kept::beside(database, "keeper", RECIPE).await;
+    let client = kept.database.connect().await;
+    let evidence = kept.reader.evidence();
+    assert_eq!(kept.check(evidence, &item(1)), Ok(()));
+    // Tables that change their form end all answers.
+    for statement in [
+        "ALTER TABLE item ADD COLUMN name text",
+        "REFRESH MATERIALIZED VIEW report",
+        "DROP SEQUENCE number",
+    ] {
+        let evidence = kept.until_passes(&item(1)).await;
+        run(&client, statement).await;
+        let denied = Err(Denied::Changed(Place::UNKNOWN));
+        assert_eq!(kept.check(evidence, &item(1)), denied, "{statement}");
+    }
+    // What only one session sees does not.
+    let evidence = kept.until_passes(&item(1)).await;
+    run(&client, "CREATE TEMPORARY TABLE own (id int)").await;
+    run(&client, "DROP TABLE own").await;
+    assert_eq!(kept.check(evidence, &item(1)), Ok(()));
+    let found = checked(&kept.database, "keeper", RECIPE).await;
+    assert_eq!(severity(&found, "slot"), Severity::Good);
+    assert_eq!(severity(&found, "names"), Severity::Good);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_check_names_what_is_wrong_and_what_to_do() {
+    let Some(database) = Database::start_with(&["wal_level=replica"]).await else {
+        return;
+    };
+    let client = database.connect().await;
+    run(&client, SHOP).await;
+    run(
+        &client,
+        "CREATE ROLE reader LOGIN; ALTER ROLE reader SET synchronous_commit = local",
+    )
+    .await;
+    run(
+        &client,
+        "ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (thorp, replica)'",
+    )
+    .await;
+    run(&client, "SELECT pg_reload_conf()").await;
+    let old = database.connect().await;
+    run(
+        &old,
+        "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM item",
+    )
+    .await;
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    let text = r#"
+        [tables]
+        item = ["item:{id}", "name:{nme}"]
+        goods = ["goods:{id}"]
+        basket = ["basket:{id}"]
+    "#;
+    let found = checked(&database, "reader", text).await;
+    let wrong = [
+        "wal_level",
+        "role",
+        "publication",
+        "event_triggers",
+        "names",
+        "recipe",
+        "identities",
+        "restart_after_crash",
+        "synchronous_commit",
+    ];
+    for name in wrong {
+        assert_eq!(
+            severity(&found, name),
+            Severity::Problem,
+            "{name}: {found:#?}"
+        );
+    }
+    // Only who may see other sessions finds those.
+    let found = checked(&database, "postgres", text).await;
+    for name in ["snapshots", "watchdog", "slot", "tables"] {
+        assert_eq!(
+            severity(&found, name),
+            Severity::Warning,
+            "{name}: {found:#?}"
+        );
+    }
+    let of_recipe: Vec<&str> = found
+        .iter()
+        .filter(|it| it.check == "recipe")
+        .map(|it| it.found.as_str())
+        .collect();
+    for words in ["public.goods, which is not", "no column nme", "unlogged"] {
+        assert!(
+            of_recipe.iter().any(|found| found.contains(words)),
+            "{words}"
+        );
+    }
+    for finding in &found {
+        assert_eq!(
+            finding.advice.is_empty(),
+            finding.severity == Severity::Good
+        );
+    }
+}
+
+/// What the promise leaves out: a commit that does not wait is counted.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_that_does_not_wait_is_counted() {
+    let Some(mut kept) = Kept::start().await else {
+        return;
+    };
+    let client = kept.database.connect().await;
+    for _ in 0..50 {
+        run(&client, "UPDATE item SET price = price + 1 WHERE id = 1").await;
+    }
+    let report = kept.report.borrow().clone();
+    assert!(report.is_coherent() && report.not_waited == 0, "{report:?}");
+    assert_eq!(report.commits, 50);
+    run(&client, "SET synchronous_commit = local").await;
+    for _ in 0..50 {
+        run(&client, "UPDATE item SET price = price + 1 WHERE id = 1").await;
+    }
+    let counted = kept.report.wait_for(|report| report.not_waited >= 25);
+    let counted = tokio::time::timeout(PATIENCE, counted).await;
+    let counted = counted
+        .expect("they are counted")
+        .expect("a keeper")
+        .clone();
+    assert!(!counted.is_coherent());
+}
