@@ -33,7 +33,7 @@ FAILOVER ?=
 BUILT = $(or $(CARGO_TARGET_DIR),target)
 SKIPPED = $(abspath $(BUILT))/skipped.txt
 
-.PHONY: help build demo demo-rights demo-consistency test lint floors tla tla-deep unit models-beside kill trace histories identities bounds wiki rights-elsewhere sim logs mixed anomalies hostile same back campaign bugs fuzz http-cache-tests tls bench large failover lab scale ocean planning clean
+.PHONY: help build demo demo-rights demo-consistency test lint floors tla tla-deep unit models-beside kill trace histories identities bounds wiki rights-elsewhere sim logs mixed anomalies hostile same back campaign bugs web-sim web-sim-bugs fuzz http-cache-tests tls bench large failover lab scale ocean planning clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -177,6 +177,12 @@ campaign: ## A long one, kept in target/: goes on where it stopped: make campaig
 
 bugs: ## Every planted bug is caught, and after how many seeds: make bugs BUG_SEEDS=10000
 	$(CARGO) run --profile sim -p thorp-sim -- bugs --seeds-max $(BUG_SEEDS) --jobs $(JOBS)
+
+web-sim: ## The web cache from one seed, with followers and faults: make web-sim SEEDS=20000 FIRST=1
+	$(CARGO) run --profile sim -p thorp-web-sim -- run --first $(FIRST) --seeds $(SEEDS) --jobs $(JOBS)
+
+web-sim-bugs: ## Each planted bug of the web cache, and the seed that shows it; four only a story shows: make web-sim-bugs BUG_SEEDS=30000
+	$(CARGO) run --profile sim -p thorp-web-sim -- bugs --seeds-max $(BUG_SEEDS) --jobs $(JOBS)
 
 fuzz: ## Coverage-guided fuzzing of what comes off the wire (needs cargo-fuzz and a nightly toolchain)
 	cd fuzz && $(CARGO) run -q --no-default-features --bin scripts corpus/roles

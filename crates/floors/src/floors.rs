@@ -43,6 +43,7 @@ const HOUSE: &[(&str, Place)] = &[
     ("thorp-histories", Wing),
     ("thorp-cache-loom", Wing),
     ("thorp-versions-loom", Wing),
+    ("thorp-web-sim", Wing),
     ("thorp-bench", Wing),
     ("thorp-examples", Wing),
     ("thorp-fuzz", Wing),

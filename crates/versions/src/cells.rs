@@ -1,22 +1,41 @@
 //! The memory of a table: its own, or a mapped file.
 
 use crate::limits::CELLS;
-use crate::sync::AtomicU64;
+use crate::sync::{AtomicU64, Ordering};
+use std::ops::Range;
+use std::sync::Arc;
 
-/// [`CELLS`] words of 64 bits that a keeper writes and others read.
+/// Words of 64 bits that a keeper writes and others read: the header, then the words. The simulator has cells of its own, which let
+/// others go on between two loads.
 pub trait Cells {
-    /// All of them: the header, then the words.
-    fn cells(&self) -> &[AtomicU64];
+    /// Loads a cell, and acquires: what was stored before it is seen from then on. A table has 0 behind its end.
+    fn load(&self, at: usize) -> u64;
 }
 
 /// Cells that may be stored to. [`Writer`](crate::Writer) needs such.
-pub trait Writable: Cells {}
+pub trait Writable: Cells {
+    /// Stores to a cell, and releases. Behind the end of a table, nothing is stored.
+    fn store(&self, at: usize, bits: u64);
 
-impl<C: Writable + ?Sized> Writable for std::sync::Arc<C> {}
+    /// Stores the same to all cells of a range, in their order.
+    fn reset(&self, cells: Range<usize>, bits: u64) {
+        cells.for_each(|at| self.store(at, bits));
+    }
+}
 
-impl<C: Cells + ?Sized> Cells for std::sync::Arc<C> {
-    fn cells(&self) -> &[AtomicU64] {
-        (**self).cells()
+impl<C: Cells + ?Sized> Cells for Arc<C> {
+    fn load(&self, at: usize) -> u64 {
+        (**self).load(at)
+    }
+}
+
+impl<C: Writable + ?Sized> Writable for Arc<C> {
+    fn store(&self, at: usize, bits: u64) {
+        (**self).store(at, bits);
+    }
+
+    fn reset(&self, cells: Range<usize>, bits: u64) {
+        (**self).reset(cells, bits);
     }
 }
 
@@ -38,9 +57,24 @@ impl Default for Memory {
 }
 
 impl Cells for Memory {
-    fn cells(&self) -> &[AtomicU64] {
-        &self.0
+    fn load(&self, at: usize) -> u64 {
+        load(&self.0, at)
     }
 }
 
-impl Writable for Memory {}
+impl Writable for Memory {
+    fn store(&self, at: usize, bits: u64) {
+        store(&self.0, at, bits);
+    }
+}
+
+pub(crate) fn load(cells: &[AtomicU64], at: usize) -> u64 {
+    let cell = cells.get(at);
+    cell.map_or(0, |cell| cell.load(Ordering::Acquire))
+}
+
+pub(crate) fn store(cells: &[AtomicU64], at: usize, bits: u64) {
+    if let Some(cell) = cells.get(at) {
+        cell.store(bits, Ordering::Release);
+    }
+}

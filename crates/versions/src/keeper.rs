@@ -2,6 +2,7 @@
 
 use crate::limits::{KEYS_OF_UPDATE_MAX, OPEN_UPDATES_MAX};
 use crate::place::Place;
+use crate::planted::{Bug, is_planted};
 use crate::word::Word;
 use crate::writer::Store;
 use std::collections::BTreeMap;
@@ -13,8 +14,10 @@ pub struct UpdateId(pub u64);
 /// What happens to a keeper.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// The table begins a generation, with this sequence.
+    /// The table begins a generation, with this sequence. No update is open.
     Restarted(u64),
+    /// The table begins a generation, with this sequence. What is open stays open.
+    Renewed(u64),
     /// An update is about to become visible. It changes the keys at these places; none: nobody can say which (rule W9).
     Begin(UpdateId, Option<Vec<Place>>),
     /// The update is visible, or it never will be. The source knows.
@@ -62,10 +65,24 @@ impl Keeper {
                 };
                 Vec::new()
             }
+            Event::Renewed(sequence) => {
+                self.sequence = sequence;
+                Vec::new()
+            }
             Event::Begin(id, keys) => self.begin(id, keys),
             Event::End(id) => self.end(id),
             Event::Waits(asked_ms) => Vec::from([Action::Beat(asked_ms)]),
         }
+    }
+
+    /// The source's sequence.
+    pub fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// The places of all open updates.
+    pub fn open_places(&self) -> Vec<Place> {
+        self.counts.keys().copied().collect()
     }
 
     /// How many updates are open.
@@ -104,7 +121,7 @@ impl Keeper {
                 *count = count.saturating_sub(1);
                 *count
             });
-            if left == 0 {
+            if left == 0 || is_planted(Bug::FirstEndMakesEven) {
                 self.counts.remove(place);
             }
         }
@@ -115,7 +132,8 @@ impl Keeper {
     fn store(&mut self, places: &[Place]) -> Action {
         self.sequence = self.sequence.saturating_add(1);
         let number = self.sequence;
-        let word = |place: &Place| match self.is_open(*place) {
+        let is_odd = |place| self.is_open(place) && !is_planted(Bug::EvenAtBegin);
+        let word = |place: &Place| match is_odd(*place) {
             true => (*place, Word::odd(number)),
             false => (*place, Word::even(number)),
         };
@@ -129,8 +147,14 @@ impl Keeper {
 /// What an update changes: its keys, and *everything*. With too many keys, or with none that is known, *unknown* and *everything*.
 fn places(keys: Option<Vec<Place>>) -> Vec<Place> {
     let named = keys.filter(|keys| keys.len() <= KEYS_OF_UPDATE_MAX);
-    let mut places = named.unwrap_or_else(|| Vec::from([Place::UNKNOWN]));
-    places.push(Place::EVERYTHING);
+    let is_named = named.is_some() || is_planted(Bug::UnknownForgotten);
+    let mut places = named.unwrap_or_default();
+    if !is_named || is_planted(Bug::EachChangeUnknown) {
+        places.push(Place::UNKNOWN);
+    }
+    if !is_named || !is_planted(Bug::EverythingOnlyUnnamed) {
+        places.push(Place::EVERYTHING);
+    }
     places.sort_unstable();
     places.dedup();
     places
@@ -217,6 +241,16 @@ mod tests {
         );
         keeper.handle(Event::End(UpdateId(0)));
         assert_eq!(begin(&mut keeper, one_more.0, &[]).len(), 2);
+    }
+
+    #[test]
+    fn what_is_open_stays_open_when_a_generation_is_renewed() {
+        let mut keeper = Keeper::new();
+        begin(&mut keeper, 1, &["a"]);
+        keeper.handle(Event::Renewed(9));
+        assert!(keeper.is_open(Place::of("a")));
+        let actions = keeper.handle(Event::End(UpdateId(1)));
+        assert!(words(&actions).contains(&(Place::of("a"), Word::even(10))));
     }
 
     #[test]

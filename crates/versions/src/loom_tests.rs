@@ -41,7 +41,7 @@ fn race(keeper: fn(&mut Writer<Arc<Memory>>), proxy: fn(&Proxy)) {
     loom::model(move || {
         let table = Arc::new(Memory::new());
         let mut writer = Writer::new(Arc::clone(&table));
-        writer.restart(1);
+        writer.restart(1, &[]);
         writer.beat(NOW_MS);
         let reader = Reader::new(table);
         let evidence = reader.evidence();
@@ -110,7 +110,7 @@ fn whoever_sees_a_sequence_sees_its_words() {
 #[test]
 fn a_restart_during_a_check_is_noticed() {
     let restart = |writer: &mut Writer<_>| {
-        writer.restart(2);
+        writer.restart(2, &[]);
     };
     race(restart, |proxy| {
         let is_after = proxy.is_after();
@@ -123,7 +123,7 @@ fn a_restart_during_a_check_is_noticed() {
 #[test]
 fn a_new_generation_has_no_beat_of_the_old_one() {
     let restart = |writer: &mut Writer<_>| {
-        writer.restart(2);
+        writer.restart(2, &[]);
     };
     race(restart, |proxy| {
         let fill = proxy.reader.evidence();
@@ -136,7 +136,7 @@ fn a_new_generation_has_no_beat_of_the_old_one() {
 #[test]
 fn the_beat_of_another_life_serves_nothing() {
     let wake = |writer: &mut Writer<_>| {
-        writer.restart(2);
+        writer.restart(2, &[]);
         writer.beat(LATE_MS);
     };
     race(wake, |proxy| {

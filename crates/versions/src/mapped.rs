@@ -2,9 +2,9 @@
 #![allow(unsafe_code)]
 
 use crate::address::{Address, TableError, Terms};
-use crate::cells::{Cells, Writable};
+use crate::cells::{self, Cells, Writable};
 use crate::limits::{CELLS, FORMAT, ID, TERMS};
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::AtomicU64;
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::fs::{
     MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, ftruncate, memfd_create,
@@ -63,7 +63,7 @@ impl Mapped {
             address,
             inode,
         };
-        match [FORMAT, ID, TERMS].map(|at| table.get(at)) {
+        match [FORMAT, ID, TERMS].map(|at| table.load(at)) {
             [MAGIC, id, _] if id != address.id => Err(TableError::Gone(path.to_owned())),
             [MAGIC, _, of] if of != terms.0 => Err(TableError::OtherTerms(path.to_owned())),
             [MAGIC, ..] => Ok(table),
@@ -81,16 +81,11 @@ impl Mapped {
         let there = fs::metadata(self.address.place());
         there.is_ok_and(|memory| memory.ino() == self.inode)
     }
-
-    fn get(&self, at: usize) -> u64 {
-        let cell = self.cells().get(at);
-        cell.map_or(0, |cell| cell.load(Ordering::Acquire))
-    }
 }
 
 impl Cells for Mapped {
-    fn cells(&self) -> &[AtomicU64] {
-        cells(&self.map)
+    fn load(&self, at: usize) -> u64 {
+        cells::load(words(&self.map), at)
     }
 }
 
@@ -124,9 +119,7 @@ impl Kept {
             file,
         };
         for (at, bits) in [(TERMS, terms.0), (ID, id), (FORMAT, MAGIC)] {
-            let cell = table.cells().get(at);
-            cell.into_iter()
-                .for_each(|cell| cell.store(bits, Ordering::Release));
+            table.store(at, bits);
         }
         let address = Address {
             process: std::process::id(),
@@ -146,12 +139,16 @@ impl Drop for Kept {
 }
 
 impl Cells for Kept {
-    fn cells(&self) -> &[AtomicU64] {
-        cells(&self.map)
+    fn load(&self, at: usize) -> u64 {
+        cells::load(words(&self.map), at)
     }
 }
 
-impl Writable for Kept {}
+impl Writable for Kept {
+    fn store(&self, at: usize, bits: u64) {
+        cells::store(words(&self.map), at, bits);
+    }
+}
 
 /// Memory as long as a table, which has no name, and may still be mapped to be written.
 fn sealed_later() -> io::Result<File> {
@@ -167,7 +164,7 @@ fn options() -> MmapOptions {
     options
 }
 
-fn cells(map: &MmapRaw) -> &[AtomicU64] {
+fn words(map: &MmapRaw) -> &[AtomicU64] {
     let first = map.as_ptr().cast::<AtomicU64>();
     // SAFETY: the mapping lives as long as the borrow, begins at a page, and has `CELLS` words of 64 bits, of which all bits are valid. Its
     // memory is sealed: it does not become shorter, and only the keeper's mapping is written, by atomic stores. A reader's table is not

@@ -24,11 +24,6 @@ impl Place {
     pub(crate) fn index(self) -> usize {
         self.0
     }
-
-    /// All places.
-    pub(crate) fn all() -> impl Iterator<Item = Place> {
-        (0..WORDS).map(Place)
-    }
 }
 
 #[cfg(all(test, not(feature = "loom")))]

@@ -3,7 +3,7 @@
 use crate::cells::Cells;
 use crate::limits::{BEAT, BEAT_MS_MAX, FIRST_WORD, GENERATION, SEQUENCE, STORES};
 use crate::place::Place;
-use crate::sync::Ordering;
+use crate::planted::{Bug, is_planted};
 use crate::word::Word;
 
 /// As of when an answer was right.
@@ -123,7 +123,7 @@ impl<C: Cells> Reader<C> {
         dependencies: &[Place],
         now_ms: u64,
     ) -> Result<Passed, Denied> {
-        let stores = self.get(STORES);
+        let stores = self.stores();
         let words = self.check_words(evidence, dependencies);
         self.is_live(evidence.generation, now_ms)?;
         words.map(|()| Passed { stores })
@@ -131,7 +131,10 @@ impl<C: Cells> Reader<C> {
 
     /// The short cut: the keeper has stored nothing since a check of this entry passed, so its words are as they were (rule W5).
     pub fn still(&self, passed: Passed, evidence: Evidence, now_ms: u64) -> bool {
-        self.get(STORES) == passed.stores && self.is_live(evidence.generation, now_ms).is_ok()
+        if is_planted(Bug::ShortCutWithoutBeat) {
+            return self.stores() == passed.stores && self.get(GENERATION) == evidence.generation;
+        }
+        self.stores() == passed.stores && self.is_live(evidence.generation, now_ms).is_ok()
     }
 
     fn check_words(&self, evidence: Evidence, dependencies: &[Place]) -> Result<(), Denied> {
@@ -152,9 +155,13 @@ impl<C: Cells> Reader<C> {
 
     /// The generation comes last: a restart during the check is noticed (trap W21).
     fn is_live(&self, generation: u64, now_ms: u64) -> Result<(), Denied> {
+        let early = is_planted(Bug::GenerationFirst).then(|| self.get(GENERATION));
         let beat = self.get(BEAT);
-        if self.get(GENERATION) != generation {
+        if early.unwrap_or_else(|| self.get(GENERATION)) != generation {
             return Err(Denied::OtherGeneration);
+        }
+        if is_planted(Bug::BeatNotLookedAt) {
+            return Ok(());
         }
         let age = now_ms.saturating_sub(beat);
         if beat == 0 || age > BEAT_MS_MAX {
@@ -163,13 +170,19 @@ impl<C: Cells> Reader<C> {
         Ok(())
     }
 
+    fn stores(&self) -> u64 {
+        match is_planted(Bug::ShortCutBySequence) {
+            true => self.get(SEQUENCE),
+            false => self.get(STORES),
+        }
+    }
+
     fn word(&self, place: Place) -> Word {
         Word::of_bits(self.get(FIRST_WORD + place.index()))
     }
 
     fn get(&self, at: usize) -> u64 {
-        let cell = self.cells.cells().get(at);
-        cell.map_or(0, |cell| cell.load(Ordering::Acquire))
+        self.cells.load(at)
     }
 }
 

@@ -23,7 +23,7 @@ impl Live {
     fn new() -> Self {
         let table = Arc::new(Memory::new());
         let mut writer = Writer::new(Arc::clone(&table));
-        writer.restart(1);
+        writer.restart(1, &[]);
         writer.beat(NOW_MS);
         let reader = Reader::new(table);
         let evidence = reader.evidence();
@@ -94,7 +94,7 @@ fn an_old_beat_denies_hits_and_a_new_generation_ends_entries() {
     assert!(!live.reader.still(passed, live.evidence, late));
     let old = live.reader.check(live.evidence, &[], late);
     assert_eq!(old, Err(Denied::NoBeat));
-    live.writer.restart(2);
+    live.writer.restart(2, &[]);
     assert_eq!(live.check(&[]), Err(Denied::OtherGeneration));
     live.evidence = live.reader.evidence();
     assert_eq!(
@@ -135,7 +135,7 @@ impl Host {
 
     fn keeper(&self, id: u64) -> Writer<Kept> {
         let mut writer = Writer::new(Kept::make(&self.path, TERMS, id).expect("a new table"));
-        writer.restart(id);
+        writer.restart(id, &[]);
         writer.beat(NOW_MS);
         writer
     }
@@ -160,7 +160,7 @@ fn a_reader_of_a_file_sees_what_its_keeper_stores() {
     let reader = Reader::new(host.open().expect("a table"));
     let evidence = reader.evidence();
     assert_eq!(passes(&reader, evidence), Ok(()));
-    writer.restart(9);
+    writer.restart(9, &[]);
     assert_eq!(passes(&reader, evidence), Err(Denied::OtherGeneration));
     drop(writer);
     assert!(matches!(host.open(), Err(TableError::NotThere(_))));
@@ -239,7 +239,7 @@ fn a_file_that_is_damaged_while_its_table_is_read_ends_nothing() {
     }
     fs::write(&host.path, whole).expect("the address");
     reader.look().expect("the same table");
-    writer.restart(2);
+    writer.restart(2, &[]);
     assert_eq!(passes(&reader, evidence), Err(Denied::OtherGeneration));
 }
 

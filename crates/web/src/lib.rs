@@ -15,10 +15,14 @@ mod template;
 
 pub use follow::{Start, follow};
 pub use postgres::{
-    Finding, Health, Plan, Postgres, PostgresError, Report, SetUp, Severity, Step, Watched, check,
-    keep, watch_over,
+    Deed, Finding, Found, GoingLive, Health, Look, Names, Numbers, Patience, Plan, Postgres,
+    PostgresError, Question, Report, SetUp, Severity, Step, Task, Watched, check, keep,
+    leaves_after_ms, watch_over,
 };
-pub use proxy::{Proxy, ProxyError, Tls, TlsError, serve, serve_tls};
+pub use proxy::{
+    Asked, Cache, Dependencies, Filling, Moment, Next, Proxy, ProxyError, Tls, TlsError, Waiting,
+    Weight, serve, serve_tls,
+};
 pub use random::number as random_id;
 pub use recipe::{Recipe, RecipeError, Rests, Route, Table};
 pub use route::{Pattern, PatternError};

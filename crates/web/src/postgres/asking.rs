@@ -2,11 +2,13 @@
 
 use super::config::Postgres;
 use super::error::PostgresError;
+use super::question::Question;
 use super::standby;
 use crate::clock;
 use pgwire_replication::Lsn;
 use std::collections::BTreeSet;
 use std::time::Duration;
+use thorp_versions::Event;
 use tokio::sync::mpsc;
 
 /// How often the keeper asks whether it is waited for. Four times in the life of a beat.
@@ -19,8 +21,8 @@ const LOOK_AFTER_MAX: Duration = Duration::from_millis(50);
 /// What the database has answered.
 #[derive(Debug)]
 pub(super) enum Answer {
-    /// It waits for the keeper. It was asked then.
-    Waits(u64),
+    /// It waits for the keeper: an event for that.
+    Waits(Event),
     /// These transactions are visible.
     Visible(Vec<u64>),
     /// All commits up to there were looked at for the first time. These of them were visible: they have not waited.
@@ -48,11 +50,11 @@ pub(super) async fn beats(source: Postgres, answers: mpsc::Sender<Answer>) {
 async fn beat(source: &Postgres, answers: &mpsc::Sender<Answer>) -> Result<(), PostgresError> {
     let client = source.connect().await?;
     loop {
-        let asked_ms = clock::now_ms();
-        if !is_waited_for(&client, source.name()).await? {
-            return Err(PostgresError::NoLongerWaitedFor);
-        }
-        if answers.send(Answer::Waits(asked_ms)).await.is_err() {
+        let question = Question::ask(clock::now_ms());
+        let waits = is_waited_for(&client, source.name()).await?;
+        let beat = question.answered(waits, clock::now_ms);
+        let beat = beat.ok_or(PostgresError::NoLongerWaitedFor)?;
+        if answers.send(Answer::Waits(beat)).await.is_err() {
             return Ok(());
         }
         tokio::time::sleep(BEAT_EVERY).await;

@@ -7,7 +7,7 @@ use crate::random;
 use crate::recipe::Recipe;
 use std::sync::Arc;
 use std::time::Duration;
-use thorp_versions::{Writable, Writer};
+use thorp_versions::{Ledger, Writable, Writer};
 use tokio::sync::watch;
 
 /// How long the keeper waits before it tries again.
@@ -17,12 +17,13 @@ const AGAIN_AFTER: Duration = Duration::from_secs(1);
 pub async fn keep<C: Writable + Send>(
     source: Postgres,
     recipe: Arc<Recipe>,
-    mut writer: Writer<C>,
+    writer: Writer<C>,
     report: watch::Sender<Report>,
     mut stop: watch::Receiver<bool>,
 ) {
+    let mut ledger = Ledger::new(writer);
     loop {
-        let mut life = Life::new(&source, &recipe, &mut writer, &report);
+        let mut life = Life::new(&source, &recipe, &mut ledger, &report);
         let ended = tokio::select! {
             ended = life.live() => ended,
             () = told(&mut stop) => {
@@ -32,7 +33,7 @@ pub async fn keep<C: Writable + Send>(
         };
         drop(life);
         // What was not decoded may be seen from now on.
-        writer.restart(random::number());
+        ledger.restart(random::number());
         if let Err(error) = ended {
             tracing::warn!("the keeper of {} is away: {error}", source.name());
             let health = Health::Away(error.to_string());

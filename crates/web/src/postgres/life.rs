@@ -5,14 +5,18 @@ use super::asking::{self, Answer, Begun};
 use super::config::Postgres;
 use super::decode;
 use super::error::PostgresError;
+use super::going_live::{Found, GoingLive, Task, leaves_after_ms};
 use super::keys::{Changed, Relations};
+use super::patience::Names;
+use super::question::Question;
 use super::report::{Health, Report};
-use super::{rights, sessions, standby, xid};
-use crate::random;
+use super::xid::Numbers;
+use super::{rights, sessions, standby};
 use crate::recipe::Recipe;
+use crate::{clock, random};
 use pgwire_replication::{Lsn, ReplicationClient, ReplicationEvent};
 use std::time::Duration;
-use thorp_versions::{Action, BEAT_MS_MAX, Event, Keeper, UpdateId, Writable, Writer};
+use thorp_versions::{Action, BEAT_MS_MAX, Event, Ledger, UpdateId, Writable};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_postgres::{Client, Row};
@@ -36,14 +40,12 @@ pub(super) const PREFIX: &str = "thorp_web";
 pub(super) struct Life<'a, C> {
     source: &'a Postgres,
     recipe: &'a Recipe,
-    writer: &'a mut Writer<C>,
+    ledger: &'a mut Ledger<C>,
     report: &'a watch::Sender<Report>,
-    keeper: Keeper,
     relations: Relations,
     /// The transaction that is being decoded.
     decoding: Option<(u32, Changed)>,
-    /// About the number that the database gives next.
-    next_xid: u64,
+    numbers: Numbers,
     /// The message of the keeper's own commit that it waits for. Nobody else knows it.
     awaited: Option<String>,
     /// The transaction that is being decoded has it.
@@ -62,24 +64,21 @@ impl<'a, C: Writable> Life<'a, C> {
     pub(super) fn new(
         source: &'a Postgres,
         recipe: &'a Recipe,
-        writer: &'a mut Writer<C>,
+        ledger: &'a mut Ledger<C>,
         report: &'a watch::Sender<Report>,
     ) -> Self {
-        let mut keeper = Keeper::new();
-        let sequence = writer.restart(random::number());
-        keeper.handle(Event::Restarted(sequence));
+        ledger.restart(random::number());
         let (begun, begins) = mpsc::unbounded_channel();
         let (answers, answered) = mpsc::channel(ANSWERS_WAITING);
         let looks = asking::visible(source.clone(), begins, answers.clone());
         Life {
             source,
             recipe,
-            writer,
+            ledger,
             report,
-            keeper,
             relations: Relations::default(),
             decoding: None,
-            next_xid: 0,
+            numbers: Numbers::default(),
             awaited: None,
             is_heard: false,
             acks: Acks::default(),
@@ -101,7 +100,6 @@ impl<'a, C: Writable> Life<'a, C> {
         stream.update_applied_lsn(confirmed);
         self.stream = Some(stream);
         self.outlive_beats_of_others(&client).await?;
-        standby::add(&client, self.source.name()).await?;
         let going_live = tokio::time::timeout(GOING_LIVE_MAX, self.go_live(&client)).await;
         match going_live {
             Ok(gone) => gone?,
@@ -124,9 +122,8 @@ impl<'a, C: Writable> Life<'a, C> {
     /// keeper has the slot.
     pub(super) async fn leave(&mut self) {
         self.beats = None;
-        let sequence = self.writer.restart(random::number());
-        self.keeper.handle(Event::Restarted(sequence));
-        let end = Instant::now() + BEATS_ARE_OLD;
+        self.ledger.restart(random::number());
+        let end = Instant::now() + Duration::from_millis(leaves_after_ms());
         if self.stream.is_none() {
             return;
         }
@@ -151,7 +148,7 @@ impl<'a, C: Writable> Life<'a, C> {
     async fn take_name_out(&self, has_slot: bool) -> Result<(), PostgresError> {
         let client = self.source.connect().await?;
         if !has_slot {
-            standby::end(&client, self.source.name()).await?;
+            standby::end(&client, self.source.name(), &[Names::Keeper]).await?;
             tokio::time::sleep(2 * BEATS_ARE_OLD).await;
         }
         standby::remove(&client, self.source.name()).await
@@ -177,8 +174,9 @@ impl<'a, C: Writable> Life<'a, C> {
         if row.get::<_, i64>(0) == 0 {
             return Err(PostgresError::NoPublication(name.to_owned()));
         }
-        self.next_xid = next_xid(client).await?;
-        self.make_slot(client).await?;
+        let next = next_xid(client).await?;
+        self.numbers = Numbers::new(next);
+        self.make_slot(client, next).await?;
         let question = "SELECT (confirmed_flush_lsn - '0/0')::int8, active_pid FROM pg_replication_slots WHERE slot_name = $1";
         let row = client.query_one(question, &[&name]).await?;
         if let Some(process) = row.get(1) {
@@ -187,15 +185,15 @@ impl<'a, C: Writable> Life<'a, C> {
         Ok(Lsn::from_u64(row.get::<_, i64>(0).unsigned_abs()))
     }
 
-    /// Makes the slot if it is not there. That awaits all transactions that are open.
-    async fn make_slot(&self, client: &Client) -> Result<(), PostgresError> {
+    /// Makes the slot if it is not there. That awaits all transactions that are open: those before the next number.
+    async fn make_slot(&self, client: &Client, next: u64) -> Result<(), PostgresError> {
         let name = self.source.name();
         let question = "SELECT count(*) FROM pg_replication_slots WHERE slot_name = $1";
         let row = client.query_one(question, &[&name]).await?;
         if row.get::<_, i64>(0) > 0 {
             return Ok(());
         }
-        let awaits = sessions::writing_since(client, self.next_xid).await?;
+        let awaits = sessions::writing_since(client, next).await?;
         self.report.send_modify(|report| {
             report.health = Health::Away(String::from(
                 "it makes its slot, which awaits all open transactions",
@@ -220,54 +218,87 @@ impl<'a, C: Writable> Life<'a, C> {
         Ok(())
     }
 
+    /// Does what [`GoingLive`] wants, until the keeper may beat.
     async fn go_live(&mut self, client: &Client) -> Result<(), PostgresError> {
-        while !asking::is_waited_for(client, self.source.name()).await? {
-            self.steps(LOOK_AFTER).await?;
+        let mut going = GoingLive::new();
+        let mut own = None;
+        while going.task() != Task::Beat {
+            let task = going.task();
+            let found = self.does(task, client, &mut own).await?;
+            going.found(found);
+            if found == Found::Waits(false) || going.task() == task {
+                self.goes_on_waiting(going.first_new(), client).await?;
+            }
         }
-        self.probe(client).await?;
-        self.until_old_ones_ended(client).await
+        Ok(())
     }
 
-    /// A commit of the keeper's own is seen waiting for it (trap W26).
-    async fn probe(&mut self, client: &Client) -> Result<(), PostgresError> {
-        loop {
-            let emitted = self.emit(client, true).await?;
-            let waits = emitted.waits;
-            self.let_end(emitted).await?;
-            if waits {
-                return Ok(());
+    /// One task. The keeper has at most one commit of its own under way.
+    async fn does(
+        &mut self,
+        task: Task,
+        client: &Client,
+        own: &mut Option<Emitted>,
+    ) -> Result<Found, PostgresError> {
+        let name = self.source.name();
+        match task {
+            Task::Name => standby::add(client, name).await?,
+            Task::AskWhetherWaitedFor => {
+                return Ok(Found::Waits(asking::is_waited_for(client, name).await?));
             }
-            self.steps(LOOK_AFTER).await?;
+            Task::Emit => *own = Some(self.emit().await?),
+            Task::TakeUp => {
+                let position = self.take_up().await?;
+                if let Some(own) = own {
+                    own.position = Some(position);
+                }
+            }
+            Task::AskWhetherItWaits => {
+                let waits = match own {
+                    Some(emitted) => emitted.is_seen_waiting(client).await?,
+                    None => false,
+                };
+                if !waits {
+                    self.let_end(own.take()).await?;
+                }
+                return Ok(Found::Waits(waits));
+            }
+            Task::Acknowledge => self.let_end(own.take()).await?,
+            Task::AskNextNumber => return Ok(Found::Number(next_xid(client).await?)),
+            Task::AskOldest => return Ok(Found::Number(oldest_xid(client).await?)),
+            Task::Renew => self.ledger.renew(random::number()),
+            Task::Beat => {}
         }
+        Ok(Found::Done)
     }
 
-    /// What was open when commits began to wait has ended, and is decoded (trap W29).
-    async fn until_old_ones_ended(&mut self, client: &Client) -> Result<(), PostgresError> {
-        let first_new = next_xid(client).await?;
-        let question = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text";
-        loop {
-            let row = client.query_one(question, &[]).await?;
-            let oldest: u64 = row.get::<_, &str>(0).parse().unwrap_or_default();
-            if oldest >= first_new {
-                break;
-            }
+    /// Handles what comes for a while. With a first new transaction, it is for older ones that the keeper waits.
+    async fn goes_on_waiting(
+        &mut self,
+        first_new: Option<u64>,
+        client: &Client,
+    ) -> Result<(), PostgresError> {
+        if let Some(first_new) = first_new {
             let awaits = sessions::writing_since(client, first_new).await?;
             self.report.send_if_modified(|report| {
                 let is_new = report.awaits != awaits;
                 report.awaits = awaits;
                 is_new
             });
-            self.steps(LOOK_AFTER).await?;
         }
-        let emitted = self.emit(client, false).await?;
-        self.let_end(emitted).await
+        self.steps(LOOK_AFTER).await
     }
 
     /// Acknowledges a commit of the keeper's own, and waits until it has ended. Only then a snapshot counts all transactions that were open
     /// when it began: the number that comes next is that behind the last one that has ended.
-    async fn let_end(&mut self, emitted: Emitted) -> Result<(), PostgresError> {
-        self.acknowledge(emitted.position);
-        match emitted.commit.await {
+    async fn let_end(&mut self, own: Option<Emitted>) -> Result<(), PostgresError> {
+        let Some(own) = own else {
+            return Ok(());
+        };
+        own.position
+            .into_iter()
+            .for_each(|position| self.acknowledge(position));
+        match own.commit.await {
             Ok(ended) => Ok(ended.map(|_| ())?),
             Err(_) => Err(PostgresError::NotWaitedFor),
         }
@@ -282,36 +313,32 @@ impl<'a, C: Writable> Life<'a, C> {
         }
     }
 
-    /// Commits a message of the keeper's own, and takes the stream up to it.
-    async fn emit(&mut self, client: &Client, looks: bool) -> Result<Emitted, PostgresError> {
+    /// Commits a message of the keeper's own.
+    async fn emit(&mut self) -> Result<Emitted, PostgresError> {
         let nonce = random::number().to_string();
         let other = self.source.connect().await?;
         other.batch_execute("SET synchronous_commit = on").await?;
         let row = other.query_one("SELECT pg_backend_pid()", &[]).await?;
-        let backend: i32 = row.get(0);
+        let backend = row.get(0);
         self.awaited = Some(nonce.clone());
         let commit = tokio::spawn(async move {
             let emit = "SELECT pg_logical_emit_message(true, $1, $2)::text";
             other.query_one(emit, &[&PREFIX, &nonce]).await
         });
-        let position = loop {
-            if let Some(position) = self.step().await? {
-                break position;
-            }
-        };
-        let question =
-            "SELECT count(*) FROM pg_stat_activity WHERE pid = $1 AND wait_event = 'SyncRep'";
-        let mut waits = false;
-        while looks && !waits && !commit.is_finished() {
-            let row = client.query_one(question, &[&backend]).await?;
-            waits = row.get::<_, i64>(0) == 1;
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
         Ok(Emitted {
             commit,
-            position,
-            waits,
+            backend,
+            position: None,
         })
+    }
+
+    /// Takes the stream up to the keeper's own message. Returns its position.
+    async fn take_up(&mut self) -> Result<Lsn, PostgresError> {
+        loop {
+            if let Some(position) = self.step().await? {
+                return Ok(position);
+            }
+        }
     }
 
     // --- Each event ---
@@ -347,7 +374,7 @@ impl<'a, C: Writable> Life<'a, C> {
         match answer {
             // A keeper that leaves beats no more.
             Answer::Waits(_) if self.beats.is_none() => Ok(()),
-            Answer::Waits(asked_ms) => self.act(Event::Waits(asked_ms)),
+            Answer::Waits(beat) => self.act(beat),
             Answer::Visible(xids) => {
                 let mut ends = xids.into_iter().map(|xid| Event::End(UpdateId(xid)));
                 ends.try_for_each(|end| self.act(end))
@@ -367,6 +394,9 @@ impl<'a, C: Writable> Life<'a, C> {
     }
 
     fn decoded(&mut self, event: ReplicationEvent) -> Result<Option<Lsn>, PostgresError> {
+        if let Some(beat) = Question::heard(clock::now_ms) {
+            self.act(beat)?;
+        }
         match event {
             ReplicationEvent::Begin { xid, .. } => {
                 self.decoding = Some((xid, Changed::nothing()));
@@ -420,8 +450,7 @@ impl<'a, C: Writable> Life<'a, C> {
 
     /// Stores what it changes. It is acknowledged after a look whether it is visible already.
     fn begin(&mut self, low: u32, changed: Changed, end: Lsn) -> Result<(), PostgresError> {
-        let xid = xid::whole(low, self.next_xid);
-        self.next_xid = self.next_xid.max(xid);
+        let xid = self.numbers.whole(low);
         let places = changed.places();
         let is_unknown = places.is_none();
         self.act(Event::Begin(UpdateId(xid), places))?;
@@ -436,16 +465,15 @@ impl<'a, C: Writable> Life<'a, C> {
     }
 
     fn act(&mut self, event: Event) -> Result<(), PostgresError> {
-        for action in self.keeper.handle(event) {
-            match action {
-                Action::Store(store) => self.writer.store(&store),
-                Action::Beat(asked_ms) => self.writer.beat(asked_ms),
-                // The position of the commit does, after a look.
-                Action::Acknowledge(_) => {}
-                Action::Refuse(_) => return Err(PostgresError::TooManyOpen),
-            }
+        let actions = self.ledger.handle(event);
+        // What is acknowledged is the position of the commit, after a look.
+        if actions
+            .iter()
+            .any(|action| matches!(action, Action::Refuse(_)))
+        {
+            return Err(PostgresError::TooManyOpen);
         }
-        let open = self.keeper.open();
+        let open = self.ledger.keeper().open();
         self.count(|report| report.open = open);
         Ok(())
     }
@@ -476,14 +504,37 @@ impl<'a, C: Writable> Life<'a, C> {
 /// A commit of the keeper's own, which waits for it.
 struct Emitted {
     commit: tokio::task::JoinHandle<Result<Row, tokio_postgres::Error>>,
-    position: Lsn,
-    /// It was seen waiting.
-    waits: bool,
+    backend: i32,
+    /// Where it ends in the log, once the stream has come to it.
+    position: Option<Lsn>,
+}
+
+impl Emitted {
+    /// Whether it is seen waiting before it is over.
+    async fn is_seen_waiting(&self, client: &Client) -> Result<bool, PostgresError> {
+        let question =
+            "SELECT count(*) FROM pg_stat_activity WHERE pid = $1 AND wait_event = 'SyncRep'";
+        while !self.commit.is_finished() {
+            let row = client.query_one(question, &[&self.backend]).await?;
+            if row.get::<_, i64>(0) == 1 {
+                return Ok(true);
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        Ok(false)
+    }
 }
 
 /// About the number of the next transaction.
 async fn next_xid(client: &Client) -> Result<u64, PostgresError> {
     let question = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text";
+    let row = client.query_one(question, &[]).await?;
+    Ok(row.get::<_, &str>(0).parse().unwrap_or_default())
+}
+
+/// The number of the oldest transaction that is open.
+async fn oldest_xid(client: &Client) -> Result<u64, PostgresError> {
+    let question = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text";
     let row = client.query_one(question, &[]).await?;
     Ok(row.get::<_, &str>(0).parse().unwrap_or_default())
 }

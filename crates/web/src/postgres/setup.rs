@@ -3,6 +3,7 @@
 use super::config::Postgres;
 use super::error::PostgresError;
 use super::life::PREFIX;
+use super::patience::Names;
 use super::schema::{self, Relation};
 use super::{rights, standby};
 use crate::recipe::Recipe;
@@ -166,7 +167,7 @@ impl<'a> SetUp<'a> {
         let name = self.source.name();
         if statement == NAME_OUT {
             if standby::names(&self.client).await? == standby::only(name) {
-                standby::end(&self.client, name).await?;
+                standby::end(&self.client, name, &[Names::Keeper]).await?;
             }
             tokio::time::sleep(GONE_FOR).await;
             return standby::remove(&self.client, name).await;

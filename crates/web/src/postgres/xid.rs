@@ -1,7 +1,31 @@
 //! Transaction numbers of PostgreSQL: the stream has their lower half (trap W30).
 
-/// The whole number of a transaction, from its lower half, and from the number that the database gives next. The transaction is less than
-/// half the range away from that.
+use thorp_versions::{Bug, is_planted};
+
+/// About the number that the database gives next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Numbers {
+    next: u64,
+}
+
+impl Numbers {
+    /// The database gives this number next.
+    pub fn new(next: u64) -> Self {
+        Numbers { next }
+    }
+
+    /// The whole number of a transaction, from its lower half.
+    pub fn whole(&mut self, low: u32) -> u64 {
+        if is_planted(Bug::BareNumber) {
+            return u64::from(low);
+        }
+        let xid = whole(low, self.next);
+        self.next = self.next.max(xid);
+        xid
+    }
+}
+
+/// The transaction is less than half the range away from the number that the database gives next.
 pub(super) fn whole(low: u32, next: u64) -> u64 {
     let distance = low.wrapping_sub(next as u32) as i32;
     next.saturating_add_signed(i64::from(distance))

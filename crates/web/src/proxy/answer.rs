@@ -1,5 +1,6 @@
 //! An answer that may be given to several clients, and what has to be so for that.
 
+use super::entries::Weight;
 use super::origin::Outgoing;
 use super::shape::shape;
 use bytes::Bytes;
@@ -61,19 +62,20 @@ impl Answer {
         }
     }
 
-    /// About how many bytes of memory it takes.
-    pub(crate) fn bytes(&self) -> u64 {
+    /// What a client gets of it.
+    pub(crate) fn shaped(&self, wishes: &HeaderMap, is_head: bool) -> Response<Outgoing> {
+        let whole = (self.status, self.headers.clone(), self.body.clone());
+        shape(whole, wishes, is_head)
+    }
+}
+
+impl Weight for Answer {
+    fn bytes(&self) -> u64 {
         let fields = self.headers.iter();
         let fields: usize = fields
             .map(|(name, value)| name.as_str().len() + value.len() + 64)
             .sum();
         (fields + self.body.len() + 256) as u64
-    }
-
-    /// What a client gets of it.
-    pub(crate) fn shaped(&self, wishes: &HeaderMap, is_head: bool) -> Response<Outgoing> {
-        let whole = (self.status, self.headers.clone(), self.body.clone());
-        shape(whole, wishes, is_head)
     }
 }
 

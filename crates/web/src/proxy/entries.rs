@@ -1,28 +1,34 @@
 //! Answers that were right as of their evidence, within a budget of bytes.
 
-use super::answer::Answer;
-use super::request::Name;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
+use std::fmt;
+use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 use thorp_versions::{Evidence, Passed, Place};
 
 /// About how many bytes an answer has, for the cache's first size.
 const ANSWER_BYTES: u64 = 8 << 10;
 
+/// What takes room in the cache.
+pub trait Weight {
+    /// How many bytes it has, about.
+    fn bytes(&self) -> u64;
+}
+
 /// An answer and what it rests on.
 #[derive(Debug)]
-pub(crate) struct Stored {
-    pub(crate) answer: Arc<Answer>,
-    pub(crate) evidence: Evidence,
-    pub(crate) dependencies: Vec<Place>,
+pub(super) struct Stored<A> {
+    pub(super) answer: Arc<A>,
+    pub(super) evidence: Evidence,
+    pub(super) dependencies: Vec<Place>,
     passed: Mutex<Passed>,
 }
 
-impl Stored {
+impl<A> Stored<A> {
     /// An answer whose check has passed (rule W4).
-    pub(crate) fn new(
-        answer: Arc<Answer>,
+    pub(super) fn new(
+        answer: Arc<A>,
         (evidence, dependencies): (Evidence, Vec<Place>),
         passed: Passed,
     ) -> Self {
@@ -35,47 +41,52 @@ impl Stored {
     }
 
     /// The last check that it has passed.
-    pub(crate) fn passed(&self) -> Passed {
+    pub(super) fn passed(&self) -> Passed {
         *self.passed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// It has passed another one.
-    pub(crate) fn passes(&self, passed: Passed) {
+    pub(super) fn passes(&self, passed: Passed) {
         *self.passed.lock().unwrap_or_else(PoisonError::into_inner) = passed;
     }
 }
 
 /// The entries.
-#[derive(Debug)]
-pub(crate) struct Entries(Cache<Name, Arc<Stored>, Bytes>);
+pub(super) struct Entries<K: Hash + Eq, A>(Cache<K, Arc<Stored<A>>, Bytes>);
 
 #[derive(Clone, Debug)]
 struct Bytes;
 
-impl Weighter<Name, Arc<Stored>> for Bytes {
-    fn weight(&self, name: &Name, stored: &Arc<Stored>) -> u64 {
+impl<K: Weight, A: Weight> Weighter<K, Arc<Stored<A>>> for Bytes {
+    fn weight(&self, name: &K, stored: &Arc<Stored<A>>) -> u64 {
         let places = stored.dependencies.len() as u64 * 8;
         stored.answer.bytes() + name.bytes() + places
     }
 }
 
-impl Entries {
+impl<K: Hash + Eq + Weight, A: Weight> Entries<K, A> {
     /// An empty cache that holds so many bytes.
-    pub(crate) fn holding(bytes: u64) -> Self {
+    pub(super) fn holding(bytes: u64) -> Self {
         let about = usize::try_from(bytes / ANSWER_BYTES).unwrap_or(usize::MAX);
         Entries(Cache::with_weighter(about.max(16), bytes, Bytes))
     }
 
-    pub(crate) fn get(&self, name: &Name) -> Option<Arc<Stored>> {
+    pub(super) fn get(&self, name: &K) -> Option<Arc<Stored<A>>> {
         self.0.get(name)
     }
 
-    pub(crate) fn insert(&self, name: Name, stored: Stored) {
+    pub(super) fn insert(&self, name: K, stored: Stored<A>) {
         self.0.insert(name, Arc::new(stored));
     }
 
     /// Drops an entry, if it still is this one.
-    pub(crate) fn drop_this(&self, name: &Name, stored: &Arc<Stored>) {
+    pub(super) fn drop_this(&self, name: &K, stored: &Arc<Stored<A>>) {
         self.0.remove_if(name, |now| Arc::ptr_eq(now, stored));
+    }
+}
+
+impl<K: Hash + Eq, A> fmt::Debug for Entries<K, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Entries")
     }
 }

@@ -1,67 +1,67 @@
 //! Fills that are under way, and who waits for them (rule W6).
 
-use super::answer::Answer;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::Hash;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use thorp_versions::{Bug, is_planted};
 use tokio::sync::watch;
 
 /// What a fill came to, for whoever waits for it.
-#[derive(Clone, Debug)]
-pub(crate) enum Landed {
+#[derive(Debug)]
+pub(super) enum Landed<A> {
     /// An answer that may be shared, and whether its check has passed.
-    Shared(Arc<Answer>, bool),
+    Shared(Arc<A>, bool),
     /// Nothing that others may have. Each asks for itself.
     Alone,
 }
 
 /// When a request has arrived, against the beginnings of fills.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Moment(u64);
+pub struct Moment(u64);
 
 /// The running fills.
 ///
 /// Invariant: a key has at most one fill whose check has not begun. A request may join only that one.
 #[derive(Debug)]
-pub(crate) struct Flights<K: Hash + Eq> {
-    of: Mutex<HashMap<K, Flight>>,
+pub(super) struct Flights<K: Hash + Eq, A> {
+    of: Mutex<HashMap<K, Flight<A>>>,
     clock: AtomicU64,
 }
 
-#[derive(Clone, Debug)]
-struct Flight {
+#[derive(Debug)]
+struct Flight<A> {
     began: Moment,
-    landed: watch::Receiver<Option<Landed>>,
+    landed: watch::Receiver<Option<Landed<A>>>,
 }
 
 /// What a request does.
 #[derive(Debug)]
-pub(crate) enum Turn<K: Hash + Eq> {
+pub(super) enum Turn<K: Hash + Eq, A> {
     /// It fills.
-    Fill(Ticket<K>),
+    Fill(Ticket<K, A>),
     /// It waits for this fill.
-    Wait(Waiting),
+    Wait(Waiting<A>),
 }
 
-/// A fill that others wait for.
+/// A fill of another, which this request waits for.
 #[derive(Debug)]
-pub(crate) struct Waiting {
+pub struct Waiting<A> {
     began: Moment,
-    landed: watch::Receiver<Option<Landed>>,
+    landed: watch::Receiver<Option<Landed<A>>>,
 }
 
 /// The right to fill.
 #[derive(Debug)]
-pub(crate) struct Ticket<K: Hash + Eq> {
-    flights: Arc<Flights<K>>,
+pub(super) struct Ticket<K: Hash + Eq, A> {
+    flights: Arc<Flights<K, A>>,
     key: Option<K>,
-    says: watch::Sender<Option<Landed>>,
+    says: watch::Sender<Option<Landed<A>>>,
 }
 
-impl<K: Hash + Eq + Clone> Flights<K> {
-    pub(crate) fn new() -> Arc<Self> {
+impl<K: Hash + Eq + Clone, A> Flights<K, A> {
+    pub(super) fn new() -> Arc<Self> {
         Arc::new(Flights {
             of: Mutex::new(HashMap::new()),
             clock: AtomicU64::new(0),
@@ -69,16 +69,19 @@ impl<K: Hash + Eq + Clone> Flights<K> {
     }
 
     /// A request has arrived.
-    pub(crate) fn arrive(&self) -> Moment {
+    pub(super) fn arrive(&self) -> Moment {
         Moment(self.clock.fetch_add(1, Ordering::SeqCst))
     }
 
     /// Joins the fill of a key, or begins one.
-    pub(crate) fn join(self: &Arc<Self>, key: &K) -> Turn<K> {
+    pub(super) fn join(self: &Arc<Self>, key: &K) -> Turn<K, A> {
         match self.locked().entry(key.clone()) {
             Entry::Occupied(flight) => {
-                let Flight { began, landed } = flight.get().clone();
-                Turn::Wait(Waiting { began, landed })
+                let Flight { began, landed } = flight.get();
+                Turn::Wait(Waiting {
+                    began: *began,
+                    landed: landed.clone(),
+                })
             }
             Entry::Vacant(vacant) => {
                 let (says, landed) = watch::channel(None);
@@ -93,47 +96,58 @@ impl<K: Hash + Eq + Clone> Flights<K> {
         }
     }
 
-    fn locked(&self) -> MutexGuard<'_, HashMap<K, Flight>> {
+    fn locked(&self) -> MutexGuard<'_, HashMap<K, Flight<A>>> {
         self.of.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<K: Hash + Eq> Flights<K> {
+impl<K: Hash + Eq, A> Flights<K, A> {
     fn remove(&self, key: &K) {
         let mut of = self.of.lock().unwrap_or_else(PoisonError::into_inner);
         of.remove(key);
     }
 }
 
-impl Waiting {
-    /// The answer, if a request that arrived then may have it: its check has passed, or its fill began later.
-    pub(crate) async fn answer(mut self, arrived: Moment) -> Landed {
-        let landed = self.landed.wait_for(Option::is_some).await;
-        match landed.ok().and_then(|landed| landed.clone()) {
+impl<A> Waiting<A> {
+    /// Returns when the fill has come to something, or is gone.
+    pub(super) async fn over(&mut self) {
+        // An error: it is gone.
+        let _ = self.landed.wait_for(Option::is_some).await;
+    }
+
+    /// Whether the fill has come to something, or is gone.
+    pub fn is_over(&self) -> bool {
+        self.landed.borrow().is_some() || self.landed.has_changed().is_err()
+    }
+
+    /// What a request gets that arrived then. It shares the answer if the check has passed, or if the fill began later.
+    pub(super) fn landed(&self, arrived: Moment) -> Landed<A> {
+        match &*self.landed.borrow() {
             Some(Landed::Shared(answer, is_kept)) => {
-                Landed::Shared(answer, is_kept || self.began > arrived)
+                let may_have = *is_kept || self.began > arrived || is_planted(Bug::OlderFillShared);
+                Landed::Shared(Arc::clone(answer), may_have)
             }
             Some(Landed::Alone) | None => Landed::Alone,
         }
     }
 }
 
-impl<K: Hash + Eq> Ticket<K> {
+impl<K: Hash + Eq, A> Ticket<K, A> {
     /// The check begins: nobody joins any more. Whoever comes now makes a check of its own.
-    pub(crate) fn close(&mut self) {
+    pub(super) fn close(&mut self) {
         if let Some(key) = self.key.take() {
             self.flights.remove(&key);
         }
     }
 
     /// Tells those who wait.
-    pub(crate) fn land(mut self, landed: Landed) {
+    pub(super) fn land(mut self, landed: Landed<A>) {
         self.close();
         self.says.send_replace(Some(landed));
     }
 }
 
-impl<K: Hash + Eq> Drop for Ticket<K> {
+impl<K: Hash + Eq, A> Drop for Ticket<K, A> {
     fn drop(&mut self) {
         // A fill that failed: nobody may wait for it for ever. The sender goes with the ticket.
         self.close();
@@ -143,27 +157,15 @@ impl<K: Hash + Eq> Drop for Ticket<K> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bytes::Bytes;
-    use hyper::{HeaderMap, StatusCode};
 
-    fn answer() -> Arc<Answer> {
-        let headers = HeaderMap::new();
-        Arc::new(Answer::coherent(
-            StatusCode::OK,
-            headers,
-            Bytes::new(),
-            "\"a\"",
-        ))
-    }
-
-    fn fill(flights: &Arc<Flights<u8>>) -> Ticket<u8> {
+    fn fill(flights: &Arc<Flights<u8, ()>>) -> Ticket<u8, ()> {
         match flights.join(&1) {
             Turn::Fill(ticket) => ticket,
             Turn::Wait(_) => panic!("nobody fills"),
         }
     }
 
-    fn wait(flights: &Arc<Flights<u8>>) -> Waiting {
+    fn wait(flights: &Arc<Flights<u8, ()>>) -> Waiting<()> {
         match flights.join(&1) {
             Turn::Wait(waiting) => waiting,
             Turn::Fill(_) => panic!("somebody fills"),
@@ -176,9 +178,12 @@ mod tests {
             let flights = Flights::new();
             let ticket = fill(&flights);
             let arrived = flights.arrive();
-            let waiting = wait(&flights);
-            ticket.land(Landed::Shared(answer(), is_kept));
-            let landed = waiting.answer(arrived).await;
+            let mut waiting = wait(&flights);
+            assert!(!waiting.is_over());
+            ticket.land(Landed::Shared(Arc::new(()), is_kept));
+            waiting.over().await;
+            assert!(waiting.is_over());
+            let landed = waiting.landed(arrived);
             assert!(matches!(landed, Landed::Shared(_, may_have) if may_have == is_kept));
         }
     }
@@ -189,11 +194,8 @@ mod tests {
         let arrived = flights.arrive();
         let ticket = fill(&flights);
         let waiting = wait(&flights);
-        ticket.land(Landed::Shared(answer(), false));
-        assert!(matches!(
-            waiting.answer(arrived).await,
-            Landed::Shared(_, true)
-        ));
+        ticket.land(Landed::Shared(Arc::new(()), false));
+        assert!(matches!(waiting.landed(arrived), Landed::Shared(_, true)));
     }
 
     #[tokio::test]
@@ -203,12 +205,11 @@ mod tests {
         first.close();
         let second = fill(&flights);
         first.land(Landed::Alone);
-        let waiting = wait(&flights);
+        let mut waiting = wait(&flights);
         drop(second);
-        assert!(matches!(
-            waiting.answer(flights.arrive()).await,
-            Landed::Alone
-        ));
+        waiting.over().await;
+        assert!(waiting.is_over());
+        assert!(matches!(waiting.landed(flights.arrive()), Landed::Alone));
         drop(fill(&flights));
     }
 }

@@ -2,6 +2,7 @@
 
 mod answer;
 mod building;
+mod cache;
 mod clients;
 mod conditions;
 mod entries;
@@ -18,6 +19,9 @@ mod shape;
 mod tls;
 mod tunnel;
 
+pub use cache::{Asked, Cache, Dependencies, Filling, Next};
 pub use clients::{serve, serve_tls};
+pub use entries::Weight;
+pub use flights::{Moment, Waiting};
 pub use serve::{Proxy, ProxyError};
 pub use tls::{Tls, TlsError};

@@ -1,5 +1,6 @@
 //! What a request asks for, and whether the cache may answer it.
 
+use super::entries::Weight;
 use crate::recipe::{Rests, Route};
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request};
@@ -62,9 +63,10 @@ impl Name {
     pub(crate) fn path_and_query(&self) -> &str {
         &self.path_and_query
     }
+}
 
-    /// Its length in bytes.
-    pub(crate) fn bytes(&self) -> u64 {
+impl Weight for Name {
+    fn bytes(&self) -> u64 {
         (self.host.len() + self.path_and_query.len() + self.variant.len()) as u64
     }
 }

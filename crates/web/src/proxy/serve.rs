@@ -2,8 +2,7 @@
 
 use super::answer::{self, Answer};
 use super::building::Budget;
-use super::entries::{Entries, Stored};
-use super::flights::{Flights, Landed, Moment, Ticket, Turn};
+use super::cache::{Asked, Cache, Dependencies, Filling, Next};
 use super::growing::{Growing, Grown};
 use super::host::{self, Refused};
 use super::origin::{self, Origin, OriginError, Outgoing};
@@ -14,20 +13,17 @@ use crate::clock;
 use crate::recipe::Recipe;
 use bytes::Bytes;
 use hyper::body::Incoming;
-use hyper::header::{self, HeaderMap, HeaderValue};
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::http::uri::PathAndQuery;
 use hyper::{Method, Request, Response, StatusCode};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use thorp_versions::{Evidence, Place, Versions};
+use thorp_versions::{Place, Versions};
 use tokio::sync::oneshot;
 
 /// Beside coherent routes, one part in so many of the memory is for other answers.
 const PLAIN_SHARE: u64 = 4;
-
-/// How often a request waits for fills of others before it asks for itself.
-const WAITS_MAX: usize = 3;
 
 /// What was done, for `Cache-Status` (RFC 9211).
 const HIT: &str = "thorp; hit";
@@ -42,13 +38,11 @@ const REFUSED: &str = "thorp; detail=refused";
 pub struct Proxy<V> {
     origin: Arc<Origin>,
     recipe: Arc<Recipe>,
-    reader: V,
-    entries: Entries,
+    cache: Cache<Name, Answer, V>,
     /// What the origin's own fields say, for what no route names.
     plain: Arc<Plain>,
     tunnels: Tunnels,
     budget: Budget,
-    flights: Arc<Flights<Name>>,
     /// The first part of all its ETags: random, so that no other start makes the same.
     life: u64,
     fills: AtomicU64,
@@ -103,10 +97,8 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
             tunnels: Tunnels::default(),
             budget,
             origin,
-            entries: Entries::holding(bytes - plain_bytes),
+            cache: Cache::new(reader, bytes - plain_bytes),
             recipe,
-            reader,
-            flights: Flights::new(),
             life: crate::random::number(),
             fills: AtomicU64::new(0),
         })
@@ -132,20 +124,21 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
         let is_head = request.method() == Method::HEAD;
         // A date has no fractions of a second (trap W33).
         request.headers_mut().remove(header::IF_MODIFIED_SINCE);
-        if let Some(answer) = self.hit(&coherent.name) {
+        let asked = self.cache.arrive(coherent.name);
+        if let Some(answer) = self.cache.hit(&asked, clock::now_ms) {
             return told(answer.shaped(request.headers(), is_head), HIT);
         }
         if request.headers().contains_key(header::RANGE) {
             // A part of what is not stored is the origin's to cut.
             return self.pass(request).await;
         }
-        let asked = Asked {
+        let wanted = Wanted {
             path: request.uri().path_and_query().cloned(),
             fields: shared_fields(request.headers(), &coherent.vary),
-            coherent,
-            arrived: self.flights.arrive(),
+            dependencies: coherent.dependencies,
+            vary: coherent.vary,
         };
-        let (answered, status) = self.coherent(asked).await;
+        let (answered, status) = self.coherent(asked, wanted).await;
         let answer = match answered {
             Ok(Given::Shared(answer)) => answer.shaped(request.headers(), is_head),
             Ok(Given::Own(answer)) if is_head => answer.map(|_| origin::whole(Bytes::new())),
@@ -171,46 +164,18 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
     /// A hit, or a fill, or the fill of another.
     async fn coherent(
         self: &Arc<Self>,
-        asked: Asked,
+        mut asked: Asked<Name>,
+        wanted: Wanted,
     ) -> (Result<Given, OriginError>, &'static str) {
-        for _ in 0..WAITS_MAX {
-            if let Some(answer) = self.hit(&asked.coherent.name) {
-                return (Ok(Given::Shared(answer)), HIT);
-            }
-            let waiting = match self.flights.join(&asked.coherent.name) {
-                Turn::Fill(ticket) => return self.fill_beside(asked, Some(ticket)).await,
-                Turn::Wait(waiting) => waiting,
+        loop {
+            let mut waiting = match self.cache.step(&asked, clock::now_ms) {
+                Next::Hit(answer) => return (Ok(Given::Shared(answer)), HIT),
+                Next::Fill(filling) => return self.fill_beside(filling, wanted).await,
+                Next::Wait(waiting) => waiting,
             };
-            match waiting.answer(asked.arrived).await {
-                Landed::Shared(answer, true) => return (Ok(Given::Shared(answer)), JOINED),
-                Landed::Shared(_, false) => {}
-                Landed::Alone => break,
-            }
-        }
-        self.fill_beside(asked, None).await
-    }
-
-    /// An entry whose check passes now, after the request has arrived (rule W5).
-    fn hit(&self, name: &Name) -> Option<Arc<Answer>> {
-        let stored = self.entries.get(name)?;
-        let now_ms = clock::now_ms();
-        let passed = stored.passed();
-        if self.reader.still(passed, stored.evidence, now_ms) {
-            return Some(Arc::clone(&stored.answer));
-        }
-        let checked = self
-            .reader
-            .check(stored.evidence, &stored.dependencies, now_ms);
-        match checked {
-            Ok(passed) => {
-                stored.passes(passed);
-                Some(Arc::clone(&stored.answer))
-            }
-            Err(denied) => {
-                if denied.is_for_good() {
-                    self.entries.drop_this(name, &stored);
-                }
-                None
+            waiting.over().await;
+            if let Some(answer) = self.cache.waited(&mut asked, &waiting) {
+                return (Ok(Given::Shared(answer)), JOINED);
             }
         }
     }
@@ -218,12 +183,12 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
     /// Fills in a task of its own: others wait for it, whatever becomes of this client.
     async fn fill_beside(
         self: &Arc<Self>,
-        asked: Asked,
-        ticket: Option<Ticket<Name>>,
+        filling: Filling<Name, Answer>,
+        wanted: Wanted,
     ) -> (Result<Given, OriginError>, &'static str) {
         let proxy = Arc::clone(self);
         let (early, begun) = oneshot::channel();
-        let fill = tokio::spawn(async move { proxy.fill(asked, ticket, early).await });
+        let fill = tokio::spawn(async move { proxy.fill(filling, wanted, early).await });
         let filled = tokio::select! {
             // It is long or slow, and goes to its client while it comes.
             Ok(own) = begun => return (Ok(Given::Own(own)), NOT_KEPT),
@@ -238,16 +203,14 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
 
     async fn fill(
         &self,
-        asked: Asked,
-        ticket: Option<Ticket<Name>>,
+        mut filling: Filling<Name, Answer>,
+        wanted: Wanted,
         early: oneshot::Sender<Response<Outgoing>>,
     ) -> Result<(Given, &'static str), OriginError> {
-        let (evidence, answer) = self.ask(&asked).await?;
+        let answer = self.ask(&mut filling, &wanted).await?;
         let tag = self.next_tag();
-        if !answer::may_be_shared(&answer, &asked.coherent.vary) {
-            if let Some(ticket) = ticket {
-                ticket.land(Landed::Alone);
-            }
+        if !answer::may_be_shared(&answer, &wanted.vary) {
+            self.cache.land_alone(filling);
             return Ok((Given::Own(own(answer.map(origin::passed), &tag)), NOT_KEPT));
         }
         let (head, body) = answer.into_parts();
@@ -262,67 +225,54 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
             }
         };
         let Some(whole) = whole else {
-            if let Some(ticket) = ticket {
-                ticket.land(Landed::Alone);
-            }
+            self.cache.land_alone(filling);
             return Ok((
                 Given::Own(Response::new(origin::whole(Bytes::new()))),
                 NOT_KEPT,
             ));
         };
         let answer = Answer::coherent(head.status, head.headers, whole, &tag);
-        Ok(self.admit(asked, ticket, Arc::new(answer), evidence))
+        Ok(self.land(filling, wanted, Arc::new(answer)))
     }
 
     /// Asks the origin, at another address if the first one fails.
-    async fn ask(&self, asked: &Asked) -> Result<(Evidence, Response<Incoming>), OriginError> {
+    async fn ask(
+        &self,
+        filling: &mut Filling<Name, Answer>,
+        wanted: &Wanted,
+    ) -> Result<Response<Incoming>, OriginError> {
         let mut tries = self.origin.tries();
         loop {
-            // Before the first byte of each try leaves (rule W3).
-            let evidence = self.reader.evidence();
             let is_last = !tries.are_left();
-            let path = asked.path.as_ref();
-            let answer = self.origin.get(&mut tries, path, asked.fields.clone());
+            let path = wanted.path.as_ref();
+            let answer = self.origin.get(&mut tries, path, wanted.fields.clone());
             match answer.await {
-                Ok(answer) => return Ok((evidence, answer)),
                 Err(OriginError::Away(why)) if !is_last => {
                     tracing::warn!("another address is tried: {why}");
                 }
-                Err(error) => return Err(error),
+                answered => return answered,
             }
+            self.cache.try_again(filling);
         }
     }
 
     /// The last byte has come: makes an answer an entry, if its check passes (rule W4).
-    fn admit(
+    fn land(
         &self,
-        asked: Asked,
-        mut ticket: Option<Ticket<Name>>,
+        filling: Filling<Name, Answer>,
+        wanted: Wanted,
         answer: Arc<Answer>,
-        evidence: Evidence,
     ) -> (Given, &'static str) {
-        if let Some(ticket) = &mut ticket {
-            ticket.close();
-        }
-        let Coherent {
-            name,
-            mut dependencies,
-            ..
-        } = asked.coherent;
         // What the answer shows is learned last (rule W4).
-        let path = asked.path.as_ref().map_or("/", PathAndQuery::path);
+        let path = wanted.path.as_ref().map_or("/", PathAndQuery::path);
         let also = self.recipe.also(path, &answer.body);
-        dependencies.extend(also.iter().map(|key| Place::of(key)));
-        let checked = self.reader.check(evidence, &dependencies, clock::now_ms());
-        let is_kept = checked.is_ok();
-        if let Ok(passed) = checked {
-            let rests = (evidence, dependencies);
-            self.entries
-                .insert(name, Stored::new(Arc::clone(&answer), rests, passed));
-        }
-        if let Some(ticket) = ticket {
-            ticket.land(Landed::Shared(Arc::clone(&answer), is_kept));
-        }
+        let dependencies = Dependencies {
+            known: wanted.dependencies,
+            learned: also.iter().map(|key| Place::of(key)).collect(),
+        };
+        let is_kept = self
+            .cache
+            .land(filling, &answer, dependencies, clock::now_ms);
         let status = if is_kept { FILLED } else { NOT_KEPT };
         (Given::Shared(answer), status)
     }
@@ -353,12 +303,13 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
     }
 }
 
-/// A coherent request, and when it arrived.
-struct Asked {
+/// What the origin is asked for, and on what its answer rests.
+struct Wanted {
     path: Option<PathAndQuery>,
     fields: HeaderMap,
-    coherent: Coherent,
-    arrived: Moment,
+    dependencies: Vec<Place>,
+    /// The fields by which the answer may vary.
+    vary: Vec<HeaderName>,
 }
 
 /// What a client is given.

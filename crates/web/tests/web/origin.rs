@@ -239,7 +239,7 @@ impl Source {
     fn new(table: Arc<Memory>) -> Self {
         let mut writer = Writer::new(table);
         let mut keeper = Keeper::new();
-        keeper.handle(Event::Restarted(writer.restart(0x5eed)));
+        keeper.handle(Event::Restarted(writer.restart(0x5eed, &[])));
         writer.beat(now_ms());
         let writer = Arc::new(Mutex::new(writer));
         let beats = Arc::downgrade(&writer);

@@ -1,6 +1,7 @@
 //! Stored answers by name, within a budget of bytes, and which names have been changed.
 
 use super::entry::Entry;
+use crate::proxy::entries::Weight;
 use crate::proxy::request::Name;
 use hyper::header::HeaderMap;
 use quick_cache::Weighter;
@@ -42,9 +43,9 @@ impl Variants {
 }
 
 #[derive(Clone, Debug)]
-struct Weight;
+struct Bytes;
 
-impl Weighter<Name, Variants> for Weight {
+impl Weighter<Name, Variants> for Bytes {
     fn weight(&self, name: &Name, variants: &Variants) -> u64 {
         let entries = variants.0.iter().map(|entry| entry.bytes());
         name.bytes() + 64 + entries.sum::<u64>()
@@ -58,7 +59,7 @@ pub(super) struct Unchanged(u64);
 /// All stored answers.
 #[derive(Debug)]
 pub(super) struct Store {
-    answers: Cache<Name, Variants, Weight>,
+    answers: Cache<Name, Variants, Bytes>,
     changes: Box<[AtomicU64]>,
     hasher: RandomState,
 }
@@ -68,7 +69,7 @@ impl Store {
     pub(super) fn holding(bytes: u64) -> Self {
         let about = usize::try_from(bytes / ADDRESS_BYTES).unwrap_or(usize::MAX);
         Store {
-            answers: Cache::with_weighter(about.max(16), bytes, Weight),
+            answers: Cache::with_weighter(about.max(16), bytes, Bytes),
             changes: (0..COUNTERS).map(|_| AtomicU64::new(0)).collect(),
             hasher: RandomState::new(),
         }
