@@ -103,7 +103,12 @@ impl<'a, C: Writable> Life<'a, C> {
         let going_live = tokio::time::timeout(GOING_LIVE_MAX, self.go_live(&client)).await;
         match going_live {
             Ok(gone) => gone?,
-            Err(_) => return Err(self.still_awaits()),
+            Err(_) => {
+                let why = self.still_awaits();
+                // Without its stream, commits would wait until the watchdog lets them go on.
+                self.leave().await;
+                return Err(why);
+            }
         }
         let beats = asking::beats(self.source.clone(), self.answers.clone());
         self.beats = Some(Aborted(tokio::spawn(beats)));
