@@ -11,6 +11,7 @@ use common::thorp;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 use tempfile::TempDir;
 use thorp_client::{JoinConfig, Member, Procedure, Reference, Segment, Visit};
 use thorp_testing::{HomeProcess, OF_A_TEST, Process, eventually, finish, signal};
@@ -130,8 +131,42 @@ fn what_a_killed_site_had_answered_is_saved_once_when_it_is_back() {
     let site = village.start_site();
     eventually("the home has all, once", || seen() == [8]);
     assert_eq!(site.terminate(), 0);
-    let said = thorp().run(&["updates", "ls", &log]);
-    assert!(said.out.starts_with("nothing"), "{}", said.out);
+    eventually("the log hears of that", || {
+        let site = village.start_site();
+        // Some round trips. If that was too short, the next start asks again.
+        std::thread::sleep(Duration::from_millis(200));
+        assert_eq!(site.terminate(), 0);
+        let said = thorp().run(&["updates", "ls", &log]);
+        said.out.starts_with("nothing")
+    });
+    assert_eq!(seen(), [8]);
+}
+
+#[test]
+fn a_command_without_a_log_uses_that_of_its_site() {
+    let village = Village::start();
+    let home = &village.home;
+    let notes = ["--root", "greeting", "--text"];
+    home.out(&[&["put", NOTES], &notes[..], &["hello"]].concat());
+    let put = [
+        &["put", NOTES],
+        &notes[..],
+        &["hi", "--consistency", "eventual"],
+    ]
+    .concat();
+    let refused = finish(home.command(&put));
+    assert_ne!(refused.code, 0, "a home has no log");
+    assert!(refused.err.contains("--log"), "{}", refused.err);
+    let _site = village.start_site();
+    let mut at_site = thorp().command(&put);
+    let (via, identity) = (village.via(), village.text("anna"));
+    at_site
+        .env("THORP_VIA", via)
+        .env("THORP_IDENTITY", identity);
+    let said = finish(at_site);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let get = ["get", NOTES, "--root", "greeting"];
+    eventually("the home has it", || home.out(&get) == "hi");
 }
 
 #[test]
@@ -139,14 +174,19 @@ fn a_wrong_certificate_or_directory_for_the_log_is_refused_with_what_to_do() {
     let village = Village::start();
     // That of a site, and one that is not there.
     for (identity, wanted) in [("valley", "valley-log"), ("nobody", "certificate")] {
-        let said = finish(village.site(identity));
-        assert_ne!(said.code, 0);
-        assert!(said.err.contains(wanted), "{}", said.err);
+        assert_refused(village.site(identity), wanted);
     }
     // The log of another name.
     let other = JoinConfig::new(&village.home.via).identity(&village.home.identity);
     drop(Member::join(other.log(village.path("site/log"))).unwrap());
-    let said = finish(village.site("valley-log"));
-    assert_ne!(said.code, 0);
-    assert!(said.err.contains("the log of local"), "{}", said.err);
+    assert_refused(village.site("valley-log"), "the log of local");
+}
+
+/// The site does not start, and says why. Its input stays open: it does not end because of that.
+fn assert_refused(command: Command, why: &str) {
+    let site = Process::start(command);
+    eventually("it says why", || {
+        site.log().iter().any(|line| line.contains(why))
+    });
+    assert_ne!(site.end(), 0);
 }

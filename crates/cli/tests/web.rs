@@ -200,7 +200,11 @@ fn who_cannot_be_a_keeper_is_told_why() {
     assert!(said.err.contains("delete the file"), "{}", said.err);
     let said = shop.web("status");
     assert_eq!(said.code, 5);
-    assert!(said.err.contains("thorp web keeper"), "{}", said.err);
+    assert!(
+        said.err.contains("the same --postgres as the keeper"),
+        "{}",
+        said.err
+    );
     let nowhere = "thorp web check --recipe shop.toml --postgres 'host=/nowhere user=a'";
     let said = finish(shop.user.shell(nowhere));
     assert_eq!(said.code, 4, "{}", said.err);

@@ -11,7 +11,7 @@ use clap::Args;
 use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use thorp_client::{Consistency, Failures, LogStatus, Member, SessionKind, Visit};
+use thorp_client::{Consistency, LogStatus, Member, SessionKind, Visit};
 
 /// How long a log that the command has written may take to be sent.
 const SENDING: Duration = Duration::from_secs(2);
@@ -34,7 +34,7 @@ pub(crate) struct Options {
     /// How an object that is there is replaced: a preset or options, as `thorp consistency` lists them
     #[arg(long, value_name = "VALUE", value_parser = consistency::parse)]
     consistency: Option<Consistency>,
-    /// Keep the update in this directory until its home has it, with failures=optimistic; made if it is not there
+    /// Keep the update in this directory until its home has it, with failures=optimistic [default: the log of the site]
     #[arg(long, value_name = "DIR", requires = "consistency")]
     log: Option<PathBuf>,
     /// Print JSON
@@ -64,13 +64,6 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if visits.is_none() && options.log.is_some() {
         let what = "a transaction keeps nothing in a log".to_owned();
         let todo = "leave --log out, or take --consistency eventual";
-        return Err(Failure::new(what, todo).with(Code::Usage));
-    }
-    let is_kept = |value: Consistency| matches!(value.failures(), Failures::Optimistic { .. });
-    if visits.is_some_and(is_kept) && options.log.is_none() {
-        let what =
-            "with failures=optimistic an update goes into a log, and none is named".to_owned();
-        let todo = "name a directory with --log, or take another --consistency";
         return Err(Failure::new(what, todo).with(Code::Usage));
     }
     let member = options.via.join_with_log(options.log.as_deref())?;

@@ -519,7 +519,7 @@ impl Visit {
                 .view
                 .session
                 .due(KEEP_TIMEOUT)
-                .max(Instant::now() + KEEP_TIMEOUT);
+                .max(Instant::now() + patience.saturating_add(KEEP_TIMEOUT));
             match requests.update((segment.0, writes), patience, due).await {
                 Ok(is_leased) => {
                     self.published.append(leaving);

@@ -22,15 +22,20 @@ pub async fn keep<C: Writable + Send>(
     mut stop: watch::Receiver<bool>,
 ) {
     let mut ledger = Ledger::new(writer);
+    let mut has_streamed = false;
     loop {
         let mut life = Life::new(&source, &recipe, &mut ledger, &report);
         let ended = tokio::select! {
             ended = life.live() => ended,
             () = told(&mut stop) => {
-                life.leave().await;
+                match has_streamed && !life.has_streamed() {
+                    true => life.let_go().await,
+                    false => life.leave().await,
+                }
                 return;
             }
         };
+        has_streamed |= life.has_streamed();
         drop(life);
         // What was not decoded may be seen from now on.
         ledger.restart(random::number());
@@ -41,7 +46,12 @@ pub async fn keep<C: Writable + Send>(
         }
         tokio::select! {
             () = tokio::time::sleep(AGAIN_AFTER) => {}
-            () = told(&mut stop) => return,
+            () = told(&mut stop) => {
+                if has_streamed {
+                    Life::new(&source, &recipe, &mut ledger, &report).let_go().await;
+                }
+                return;
+            }
         }
     }
 }

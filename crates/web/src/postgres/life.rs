@@ -105,6 +105,8 @@ impl<'a, C: Writable> Life<'a, C> {
             Ok(gone) => gone?,
             Err(_) => {
                 let why = self.still_awaits();
+                // It may hold the lock under which names are changed.
+                drop(client);
                 // Without its stream, commits would wait until the watchdog lets them go on.
                 self.leave().await;
                 return Err(why);
@@ -147,6 +149,30 @@ impl<'a, C: Writable> Life<'a, C> {
         if let Err(error) = self.take_name_out(has_slot).await {
             tracing::error!("commits go on waiting for {}: {error}", self.source.name());
         }
+    }
+
+    /// Whether the database has sent to this life: its name may be in.
+    pub(super) fn has_streamed(&self) -> bool {
+        self.stream.is_some()
+    }
+
+    /// Stops although the stream is lost, so that no commit waits for a keeper that does not come back. Another keeper that has the slot by
+    /// now goes on.
+    pub(super) async fn let_go(&self) {
+        if let Err(error) = self.take_lost_name_out().await {
+            tracing::error!("commits go on waiting for {}: {error}", self.source.name());
+        }
+    }
+
+    async fn take_lost_name_out(&self) -> Result<(), PostgresError> {
+        let client = self.source.connect().await?;
+        let question = "SELECT count(*) FROM pg_replication_slots WHERE slot_name = $1 AND active";
+        let row = client.query_one(question, &[&self.source.name()]).await?;
+        if row.get::<_, i64>(0) > 0 {
+            return Ok(());
+        }
+        tokio::time::sleep(2 * BEATS_ARE_OLD).await;
+        standby::remove(&client, self.source.name()).await
     }
 
     /// Lets no commit wait any more. Without the slot, another keeper may have it and beat by now: that one is stopped first.

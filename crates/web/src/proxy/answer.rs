@@ -139,8 +139,15 @@ pub(crate) fn says_its_end(headers: &HeaderMap) -> bool {
     }
 }
 
+/// Whether the origin says so to caches, or to those of its operator alone (RFC 9213). `private="set-cookie"` counts as `private`.
 fn has_directive(headers: &HeaderMap, directive: &str) -> bool {
-    words(headers, &header::CACHE_CONTROL).any(|word| word.eq_ignore_ascii_case(directive))
+    let targeted = HeaderName::from_static("cdn-cache-control");
+    let fields = [header::CACHE_CONTROL, targeted];
+    fields.iter().any(|field| {
+        let names = words(headers, field).filter_map(|word| word.split('=').next());
+        let mut names = names.map(str::trim);
+        names.any(|name| name.eq_ignore_ascii_case(directive))
+    })
 }
 
 /// Whether the answer depends on a field that the proxy forwards as the client sent it, and that is not in its name.
@@ -195,6 +202,7 @@ mod tests {
         for field in [
             ("set-cookie", "a=b"),
             ("cache-control", "private, No-Store"),
+            ("cdn-cache-control", "no-store"),
             ("vary", "*"),
             ("vary", "accept-encoding, accept-language"),
         ] {
@@ -230,6 +238,7 @@ mod tests {
         ]);
         for (origin, left) in [
             ("private, max-age=9", "private, no-cache"),
+            ("private=\"set-cookie\"", "private, no-cache"),
             ("No-Store", "no-store"),
         ] {
             let mut answer = answer(&[("cache-control", origin)]);

@@ -19,7 +19,7 @@ impl Budget {
     pub(crate) fn share(&self) -> Share {
         Share {
             budget: self.clone(),
-            bytes: 0,
+            bytes: AtomicU64::new(0),
         }
     }
 }
@@ -28,15 +28,20 @@ impl Budget {
 #[derive(Debug)]
 pub(crate) struct Share {
     budget: Budget,
-    bytes: u64,
+    bytes: AtomicU64,
 }
 
 impl Share {
     /// Takes more. False: there is no more.
-    pub(crate) fn grow(&mut self, bytes: u64) -> bool {
+    pub(crate) fn grow(&self, bytes: u64) -> bool {
         let before = self.budget.0.fetch_add(bytes, Ordering::Relaxed);
-        self.bytes += bytes;
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
         before + bytes <= BUILDING_BYTES_MAX
+    }
+
+    /// What it has.
+    fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
     }
 
     /// Whether all bodies together have room still.
@@ -47,7 +52,7 @@ impl Share {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        self.budget.0.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.budget.0.fetch_sub(self.bytes(), Ordering::Relaxed);
     }
 }
 
@@ -90,7 +95,7 @@ impl Building {
             return;
         };
         let length = data.len() as u64;
-        let has_room = copy.share.grow(length) && copy.share.bytes <= copy.bytes_max;
+        let has_room = copy.share.grow(length) && copy.share.bytes() <= copy.bytes_max;
         copy.parts.push(data.clone());
         if !has_room {
             self.copy = None;
@@ -150,9 +155,9 @@ mod tests {
     #[test]
     fn a_share_comes_back() {
         let budget = Budget::default();
-        let mut first = budget.share();
+        let first = budget.share();
         assert!(first.grow(BUILDING_BYTES_MAX - 1));
-        let mut second = budget.share();
+        let second = budget.share();
         assert!(second.grow(1) && !second.grow(1));
         drop(second);
         drop(first);

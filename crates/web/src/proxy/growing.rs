@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Frame, Incoming};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -22,7 +23,7 @@ pub(crate) struct Growing {
     rest: Incoming,
     parts: Vec<Bytes>,
     length: usize,
-    share: Share,
+    share: Arc<Share>,
     client: Option<mpsc::UnboundedSender<Part>>,
 }
 
@@ -52,7 +53,7 @@ impl Growing {
             rest,
             parts: Vec::new(),
             length: 0,
-            share: budget.share(),
+            share: Arc::new(budget.share()),
             client: None,
         }
     }
@@ -80,7 +81,13 @@ impl Growing {
             let _ = client.send(Part::Data(part.clone()));
         }
         self.client = Some(client);
-        Flowing { parts, rest: None }.boxed()
+        let share = Some(Arc::clone(&self.share));
+        Flowing {
+            parts,
+            rest: None,
+            share,
+        }
+        .boxed()
     }
 
     /// Reads on. None: it is too long to be stored, and what still comes is the client's alone.
@@ -143,10 +150,11 @@ impl Growing {
     }
 }
 
-/// The client's end. What waits here is what the fill keeps anyway, so it needs no bound of its own.
+/// The client's end. What waits here counts for the budget until the client has it, also when the fill has ended.
 struct Flowing {
     parts: mpsc::UnboundedReceiver<Part>,
     rest: Option<Incoming>,
+    share: Option<Arc<Share>>,
 }
 
 impl Body for Flowing {
@@ -169,6 +177,7 @@ impl Body for Flowing {
                 Poll::Ready(Some(Part::Cut(why))) => Poll::Ready(Some(Err(why.into()))),
                 Poll::Ready(Some(Part::Rest(rest))) => {
                     self.rest = Some(rest);
+                    self.share = None;
                     continue;
                 }
                 // An end without a word is a cut, too.

@@ -190,6 +190,8 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
         let (early, begun) = oneshot::channel();
         let fill = tokio::spawn(async move { proxy.fill(filling, wanted, early).await });
         let filled = tokio::select! {
+            // If it has gone to its client, what the task gives back beside it is no answer, also if the task has ended meanwhile.
+            biased;
             // It is long or slow, and goes to its client while it comes.
             Ok(own) = begun => return (Ok(Given::Own(own)), NOT_KEPT),
             filled = fill => filled,

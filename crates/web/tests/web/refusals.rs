@@ -1,7 +1,8 @@
 //! A keeper that cannot be one says what to do.
 
 use crate::database::Database;
-use crate::kept::{Kept, RECIPE, TABLES, run};
+use crate::kept::{Kept, PATIENCE, RECIPE, TABLES, run};
+use std::time::{Duration, Instant};
 use thorp_web::{Health, Postgres, Recipe, SetUp, check};
 
 /// Waits until the keeper says all this.
@@ -58,7 +59,7 @@ async fn who_may_not_set_up_or_cannot_connect_is_told_so() {
     let refused = SetUp::of(&clerk, "thorp").await.map(|_| ());
     let refused = refused.expect_err("a clerk is no superuser").to_string();
     assert!(
-        refused.contains("no superuser: connect as one"),
+        refused.contains("no superuser of the database: give the URL of one"),
         "{refused}"
     );
     let tls = format!("{} sslmode=require", database.address());
@@ -82,6 +83,17 @@ async fn a_slot_that_is_in_use_is_named_with_who_uses_it() {
     let slot = "SELECT pg_create_logical_replication_slot('thorp', 'pgoutput')";
     run(&client, slot).await;
     let reader = database.logical_reader("thorp");
+    let active = "SELECT 1 FROM pg_replication_slots WHERE active";
+    let begun = Instant::now();
+    while client
+        .query(active, &[])
+        .await
+        .expect("an answer")
+        .is_empty()
+    {
+        assert!(begun.elapsed() < PATIENCE, "nobody reads the slot");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
     let mut kept = Kept::over(database, "postgres", RECIPE);
     until_says(&mut kept, &["slot thorp is in use by process", "--name"]).await;
     drop(reader);

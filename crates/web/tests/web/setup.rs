@@ -258,14 +258,11 @@ async fn a_commit_that_does_not_wait_is_counted() {
     assert!(report.is_coherent() && report.not_waited == 0, "{report:?}");
     assert_eq!(report.commits, 50);
     run(&client, "SET synchronous_commit = local").await;
-    for _ in 0..50 {
+    // The keeper counts those that it finds visible. On a busy machine it can be there before that.
+    let begun = std::time::Instant::now();
+    while kept.report.borrow().not_waited < 25 {
+        assert!(begun.elapsed() < PATIENCE, "{:?}", *kept.report.borrow());
         run(&client, "UPDATE item SET price = price + 1 WHERE id = 1").await;
     }
-    let counted = kept.report.wait_for(|report| report.not_waited >= 25);
-    let counted = tokio::time::timeout(PATIENCE, counted).await;
-    let counted = counted
-        .expect("they are counted")
-        .expect("a keeper")
-        .clone();
-    assert!(!counted.is_coherent());
+    assert!(!kept.report.borrow().is_coherent());
 }
