@@ -247,7 +247,7 @@ async fn a_check_names_what_is_wrong_and_what_to_do() {
 /// What the promise leaves out: a commit that does not wait is counted.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_commit_that_does_not_wait_is_counted() {
-    let Some(mut kept) = Kept::start().await else {
+    let Some(kept) = Kept::start().await else {
         return;
     };
     let client = kept.database.connect().await;
