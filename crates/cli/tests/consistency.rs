@@ -158,7 +158,8 @@ fn put_replaces_as_it_is_told() {
     let get = user.run(&["get", "thorp://dev/news", "--root", "headline"]);
     assert_eq!(get.out, "by a log");
     let without = put("nowhere", &["--consistency", "eventual"]);
-    assert_eq!(without.code, 2);
+    // The site could have one: only it can tell.
+    assert_eq!(without.code, 1);
     assert!(without.err.contains("--log"), "{}", without.err);
 }
 
