@@ -328,7 +328,7 @@ fn not_kept(why: NotKept) -> Error {
     match why {
         NotKept::NoLog => Error::invalid(
             "there is no log on the way that could keep an update while its home is away: give the member one with \
-             JoinConfig::log, start its site with --log-identity, or take failures=pessimistic",
+             JoinConfig::log or --log, start its site with --log-identity, or take failures=pessimistic",
         ),
         NotKept::LogFull => Error::new(
             ErrorKind::Full,
