@@ -6,6 +6,7 @@ FIRST ?= 1
 BUG_SEEDS ?= 10000
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 600
+EDITS ?= 1000
 ROUNDS ?= 50
 SHARD ?= 1/1
 BENCHES ?= cached_read cached_pages_memory directory_memory village log_write
@@ -20,6 +21,7 @@ BROKEN_BESIDE ?= adya:UpdateTakenTwice appends:UpdateTakenTwice snapshots:NewerT
 OPERATIONS_MIN ?= 1000000
 READS ?= 20000
 SECONDS ?= 600
+EDITS ?= 1000
 BROKEN_READS ?= 100000
 UNBOUND ?= AnswerNotWithheld WritersNotAsked MissedNotCounted SeenWhenSent HeadsNotAwaited ReadLeaseBesideWriter
 ANSWERS ?= 100000
@@ -33,7 +35,7 @@ FAILOVER ?=
 BUILT = $(or $(CARGO_TARGET_DIR),target)
 SKIPPED = $(abspath $(BUILT))/skipped.txt
 
-.PHONY: help build demo demo-rights demo-consistency test lint floors tla tla-deep unit models-beside kill trace histories identities bounds wiki rights-elsewhere sim logs mixed anomalies hostile same back campaign bugs web-sim web-sim-bugs fuzz http-cache-tests tls bench large failover lab scale ocean planning clean
+.PHONY: help build demo demo-rights demo-consistency test lint floors tla tla-deep unit models-beside kill trace histories identities bounds wiki wiki-edits wagtail-edits rights-elsewhere sim logs mixed anomalies hostile same back campaign bugs web-sim web-sim-bugs fuzz http-cache-tests tls bench large failover lab scale ocean planning clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -134,7 +136,15 @@ bounds: ## Hard bounds on real processes with a home 40 ms away, counted by what
 wiki: ## MediaWiki on PostgreSQL behind thorp web: no answer is older than what was acknowledged (Debian 12): make wiki SECONDS=600
 	$(CARGO) build --release -p thorp-cli
 	$(CARGO) build --release -p thorp-bench --bin wiki
-	BUILT=$(BUILT) scripts/wiki.sh $(BUILT)/release/thorp $(BUILT)/release/wiki $(SECONDS)
+	BUILT=$(BUILT) scripts/wiki.sh $(BUILT)/release/thorp $(BUILT)/release/wiki --seconds $(SECONDS)
+
+wiki-edits: ## Random edits of MediaWiki behind thorp web: after each one, 40 pages are compared with the origin (Debian 12): make wiki-edits EDITS=1000
+	$(CARGO) build --release -p thorp-cli
+	BUILT=$(BUILT) scripts/wiki.sh $(BUILT)/release/thorp scripts/edits/mediawiki.py --edits $(EDITS)
+
+wagtail-edits: ## The same for Wagtail 8 (PyPI): make wagtail-edits EDITS=1000
+	$(CARGO) build --release -p thorp-cli
+	BUILT=$(BUILT) scripts/wagtail.sh $(BUILT)/release/thorp --edits $(EDITS)
 
 rights-elsewhere: ## What homes and sites answer about rights, compared with casbin; wrong rules are noticed: make rights-elsewhere ANSWERS=100000
 	$(CARGO) build -p thorp-cli

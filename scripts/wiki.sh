@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# MediaWiki on PostgreSQL behind `thorp web`, all on loopback: scripts/wiki.sh THORP LOAD [SECONDS]
+# MediaWiki on PostgreSQL behind `thorp web`, all on loopback: scripts/wiki.sh THORP COMMAND [ARGUMENT ...]
 #
-# THORP is the thorp command, LOAD the program that edits and reads (bench/src/bin/wiki.rs). The wiki is Debian 12's package, unpacked
-# into target/wiki and not installed. Its code is as it was; its settings say where its articles are. Needs apt-get, and the programs of a
-# PostgreSQL server. What was started is stopped at the end.
+# THORP is the thorp command. COMMAND edits and reads: bench/src/bin/wiki.rs, or scripts/edits/mediawiki.py. It gets --proxy URL behind its
+# arguments. Its environment has ORIGIN (the wiki without the proxy), DATABASE (the port of PostgreSQL), and RUN_JOBS (a program that runs
+# the jobs of the wiki). RECIPE names another recipe than `mediawiki`. The wiki is Debian 12's package, unpacked into target/wiki and not installed. Its code is as it was; its settings
+# say where its articles are. Needs apt-get, and the programs of a PostgreSQL server. What was started is stopped at the end.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-thorp=$(realpath "$1") load=$(realpath "$2") seconds=${3:-600}
+thorp=$(realpath "$1")
+shift
 place=$PWD/${BUILT:-target}/wiki
 programs=$(compgen -G '/usr/lib/postgresql/*/bin/initdb' | sort -V | tail -1) ||
   { echo "no PostgreSQL server is installed: install Debian's package postgresql" >&2; exit 1; }
@@ -58,7 +60,7 @@ sql -c 'CREATE DATABASE wiki'
 
 # --- The application ---
 "${php[@]}" "$wiki/maintenance/install.php" --dbtype postgres --dbserver 127.0.0.1 --dbport "$database" --dbname wiki \
-  --dbuser postgres --dbpass none --installdbuser postgres --installdbpass none \
+  --dbuser wiki --dbpass none --installdbuser postgres --installdbpass none \
   --server "http://127.0.0.1:$proxy" --scriptpath "" --pass Only-for-a-test-1 --skins Vector Wiki Admin >"$run/install.log" 2>&1 ||
   { cat "$run/install.log" >&2; exit 1; }
 cat >>"$wiki/LocalSettings.php" <<'SETTINGS'
@@ -69,7 +71,9 @@ $wgMainCacheType = CACHE_NONE;
 $wgMessageCacheType = CACHE_NONE;
 $wgParserCacheType = CACHE_DB;
 $wgSessionCacheType = CACHE_DB;
+$wgDisableAnonTalk = true;
 $wgRateLimits = [];
+$wgEnableUploads = true;
 SETTINGS
 cat >"$run/router.php" <<'ROUTER'
 <?php
@@ -91,9 +95,11 @@ sql -d wiki -c 'CREATE PUBLICATION thorp FOR ALL TABLES'
 
 # --- The proxy ---
 begin "$thorp" web --origin "http://127.0.0.1:$origin" --postgres "postgresql://postgres@127.0.0.1:$database/wiki" \
-  --recipe mediawiki --listen "127.0.0.1:$proxy" >"$run/web.log" 2>&1
+  --recipe "${RECIPE:-mediawiki}" --listen "127.0.0.1:$proxy" >"$run/web.log" 2>&1
 until grep -q '^live' "$run/web.log"; do
   kill -0 "${pids[0]}" 2>/dev/null || { cat "$run/web.log" >&2; exit 1; }
   sleep 0.1
 done
-"$load" --proxy "http://127.0.0.1:$proxy" --seconds "$seconds"
+printf '#!/bin/sh\nexec %s\n' "$(printf '%q ' "${php[@]}" "$wiki/maintenance/runJobs.php")" >"$run/jobs.sh"
+chmod 755 "$run/jobs.sh"
+ORIGIN="http://127.0.0.1:$origin" DATABASE=$database RUN_JOBS=$run/jobs.sh "$@" --proxy "http://127.0.0.1:$proxy"

@@ -425,7 +425,7 @@ mod tests {
         assert_eq!(keys[0], "page:0:Main_Page");
         assert_eq!(recipe.route("/wiki/Template:Note"), None);
         let sent_on = recipe.also("/wiki/Old_name", b"{\"wgRedirectedFrom\":\"Old_name\"}");
-        assert_eq!(sent_on, ["ns:0"]);
+        assert_eq!(sent_on, ["pages", "props"]);
     }
 
     #[test]
