@@ -112,6 +112,10 @@ class MediaWiki:
 
     def message(self, choices, number):
         message = choices.choice(MESSAGES)
+        if message == "Sitenotice" and number % 4:
+            # While a notice stands, each edit ends all articles: so it goes soon.
+            self._change(action="delete", title="MediaWiki:Sitenotice")
+            return "MediaWiki:Sitenotice deleted"
         words = {
             "Sidebar": f"* navigation\n** A{number % 24}|word {number}",
             "Common.css": f"p {{ margin: {number}px }}",
