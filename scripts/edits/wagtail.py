@@ -28,7 +28,7 @@ KINDS = {
     "delete": 4,
     "move": 10,
     "order": 3,
-    "rename": 5,
+    "rename": 8,
     "alias": 2,
     "copy": 3,
     "menu": 5,
@@ -40,7 +40,7 @@ KINDS = {
     "document": 2,
     "notice": 3,
     "site_name": 1,
-    "redirect": 4,
+    "redirect": 8,
     "log_in": 3,
 }
 

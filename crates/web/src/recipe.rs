@@ -58,7 +58,8 @@ struct WrittenRoute {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenAlso {
-    contains: String,
+    contains: Option<String>,
+    status: Option<u16>,
     keys: Vec<String>,
 }
 
@@ -85,10 +86,13 @@ pub struct Route {
     also: Vec<Also>,
 }
 
-/// Keys of answers that contain a text.
+/// Keys of answers that contain a text, or have a status, or both.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Also {
+    /// Empty: any body.
     contains: String,
+    /// None: any status.
+    status: Option<u16>,
     keys: Vec<Template>,
 }
 
@@ -125,6 +129,8 @@ pub enum RecipeError {
     Hole(String, String),
     /// A route's answers may not vary by such a field: the path, and the field.
     Vary(String, String),
+    /// Keys of some answers of a route, and nothing says of which: the path.
+    Also(String),
 }
 
 impl fmt::Display for RecipeError {
@@ -147,6 +153,10 @@ impl fmt::Display for RecipeError {
                 f,
                 "the answers of route {path} cannot vary by {field:?}: name another field of requests"
             ),
+            RecipeError::Also(path) => write!(
+                f,
+                "an `also` of route {path} fits each answer: give it `contains` or `status`, or name its keys under `keys`"
+            ),
         }
     }
 }
@@ -168,10 +178,13 @@ const NEVER_IN_A_NAME: [HeaderName; 10] = [
 ];
 
 /// Recipes that come with Thorp.
-const SHIPPED: [(&str, &str); 1] = [("mediawiki", include_str!("../recipes/mediawiki.toml"))];
+const SHIPPED: [(&str, &str); 2] = [
+    ("mediawiki", include_str!("../recipes/mediawiki.toml")),
+    ("wagtail", include_str!("../recipes/wagtail.toml")),
+];
 
 impl Recipe {
-    /// The text of a recipe that comes with Thorp: `mediawiki`.
+    /// The text of a recipe that comes with Thorp: `mediawiki` or `wagtail`.
     pub fn shipped(name: &str) -> Option<&'static str> {
         let mut shipped = SHIPPED.iter();
         shipped
@@ -233,14 +246,14 @@ impl Recipe {
         !self.routes.is_empty()
     }
 
-    /// The keys on which an answer rests beside those of its route, as its body shows.
-    pub fn also(&self, path: &str, body: &[u8]) -> Vec<String> {
+    /// The keys on which an answer rests beside those of its route, as its status and its body show.
+    pub fn also(&self, path: &str, status: u16, body: &[u8]) -> Vec<String> {
         let mut routes = self.routes.iter();
         let found = routes.find_map(|route| Some((route, route.found(path)?)));
         let Some((route, found)) = found else {
             return Vec::new();
         };
-        let also = route.also.iter().filter(|also| also.is_in(body));
+        let also = route.also.iter().filter(|also| also.fits(status, body));
         let keys = also.flat_map(|also| &also.keys);
         keys.filter_map(|key| fill(key, &found)).collect()
     }
@@ -268,7 +281,8 @@ impl Route {
     fn read(written: WrittenRoute) -> Result<Self, RecipeError> {
         let path = Pattern::parse(&written.path).map_err(RecipeError::Path)?;
         let keys = written.keys.as_deref().map(templates).transpose()?;
-        let also = written.also.into_iter().map(Also::read);
+        let also = written.also.into_iter();
+        let also = also.map(|also| Also::read(&written.path, also));
         let also: Vec<Also> = also.collect::<Result<_, _>>()?;
         let learned = also.iter().flat_map(|also| &also.keys);
         for template in keys.iter().flatten().chain(learned) {
@@ -331,16 +345,21 @@ impl Route {
 }
 
 impl Also {
-    fn read(written: WrittenAlso) -> Result<Self, RecipeError> {
+    fn read(path: &str, written: WrittenAlso) -> Result<Self, RecipeError> {
+        if written.contains.is_none() && written.status.is_none() {
+            return Err(RecipeError::Also(path.to_owned()));
+        }
         Ok(Also {
             keys: templates(&written.keys)?,
-            contains: written.contains,
+            contains: written.contains.unwrap_or_default(),
+            status: written.status,
         })
     }
 
-    fn is_in(&self, body: &[u8]) -> bool {
+    fn fits(&self, status: u16, body: &[u8]) -> bool {
         let text = self.contains.as_bytes();
-        text.is_empty() || body.windows(text.len()).any(|part| part == text)
+        let has = || text.is_empty() || body.windows(text.len()).any(|part| part == text);
+        self.status.is_none_or(|named| named == status) && has()
     }
 }
 
@@ -380,7 +399,11 @@ mod tests {
         cookies = ["theme"]
         query = ["lang"]
         without = [":"]
-        also = [{ contains = "sold out", keys = ["stock", "stock:{id}"] }]
+        also = [
+          { contains = "sold out", keys = ["stock", "stock:{id}"] },
+          { status = 301, keys = ["moved"] },
+          { status = 404, contains = "gone", keys = ["gone"] },
+        ]
 
         [[routes]]
         path = "/report"
@@ -401,9 +424,13 @@ mod tests {
         assert_eq!(rests, Rests::OnEverything);
         assert_eq!(recipe.route("/items/7/edit"), None);
         assert_eq!(recipe.route("/items/shelf:7"), None);
-        let also = |body: &str| recipe.also("/items/7", body.as_bytes());
-        assert_eq!(also("it is sold out."), ["stock", "stock:7"]);
-        assert_eq!(also("sold"), Vec::<String>::new());
+        let also = |status, body: &str| recipe.also("/items/7", status, body.as_bytes());
+        assert_eq!(also(200, "it is sold out."), ["stock", "stock:7"]);
+        assert_eq!(also(301, ""), ["moved"]);
+        assert_eq!(also(404, "it is gone"), ["gone"]);
+        for (status, body) in [(200, "sold"), (404, ""), (200, "gone")] {
+            assert_eq!(also(status, body), Vec::<String>::new());
+        }
     }
 
     #[test]
@@ -424,8 +451,16 @@ mod tests {
         };
         assert_eq!(keys[0], "page:0:Main_Page");
         assert_eq!(recipe.route("/wiki/Template:Note"), None);
-        let sent_on = recipe.also("/wiki/Old_name", b"{\"wgRedirectedFrom\":\"Old_name\"}");
+        let sent_on = recipe.also("/wiki/Old_name", 200, b"{\"wgRedirectedFrom\":\"Old_name\"}");
         assert_eq!(sent_on, ["pages", "props"]);
+        let recipe = Recipe::parse(SHIPPED[1].1).expect("a recipe");
+        for path in ["/", "/news/today/"] {
+            let (_, rests) = recipe.route(path).expect("a page");
+            assert_eq!(rests, Rests::OnEverything, "{path}");
+        }
+        for path in ["/admin/login/", "/documents/1/a.pdf", "/media/a.png"] {
+            assert_eq!(recipe.route(path), None, "{path}");
+        }
     }
 
     #[test]
@@ -436,6 +471,10 @@ mod tests {
             ("[[routes]]\npath = \"/a\"\nkeys = [\"{id}\"]", "{id}"),
             ("[[routes]]\npath = \"a\"", "begins with /"),
             ("[route]\n", "unknown field"),
+            (
+                "[[routes]]\npath = \"/a\"\nalso = [{ keys = [\"b\"] }]",
+                "fits each answer",
+            ),
             ("others = \"keep\"", "unknown variant"),
             ("[[routes]]\npath = \"/a\"\nvary = [\"cookie\"]", "vary by"),
             (

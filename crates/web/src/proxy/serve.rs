@@ -267,7 +267,7 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
     ) -> (Given, &'static str) {
         // What the answer shows is learned last (rule W4).
         let path = wanted.path.as_ref().map_or("/", PathAndQuery::path);
-        let also = self.recipe.also(path, &answer.body);
+        let also = self.recipe.also(path, answer.status.as_u16(), &answer.body);
         let dependencies = Dependencies {
             known: wanted.dependencies,
             learned: also.iter().map(|key| Place::of(key)).collect(),

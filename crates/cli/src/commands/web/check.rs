@@ -15,7 +15,7 @@ pub(crate) struct Options {
     /// The database, as the keeper's --postgres: its role is checked, too
     #[arg(long, value_name = "URL")]
     postgres: String,
-    /// A file, or the name of a recipe that comes with Thorp (mediawiki)
+    /// A file, or the name of a recipe that comes with Thorp (mediawiki, wagtail)
     #[arg(long, value_name = "FILE")]
     recipe: PathBuf,
     /// The --name of the keeper

@@ -19,7 +19,7 @@ pub(crate) struct Options {
     /// The database, as postgresql:///shop
     #[arg(long, value_name = "URL")]
     postgres: String,
-    /// What rows stand for: a file, or the name of a recipe that comes with Thorp (mediawiki)
+    /// What rows stand for: a file, or the name of a recipe that comes with Thorp (mediawiki, wagtail)
     #[arg(long, value_name = "FILE")]
     recipe: PathBuf,
     /// The file by which proxies find its table [default: one of the database, in a directory of this user]

@@ -55,7 +55,7 @@ struct ProxyOptions {
     /// Its database, as postgresql:///shop
     #[arg(long, value_name = "URL", requires = "recipe")]
     postgres: Option<String>,
-    /// What rows and answers stand for: a file, or the name of a recipe that comes with Thorp (mediawiki)
+    /// What rows and answers stand for: a file, or the name of a recipe that comes with Thorp (mediawiki, wagtail)
     #[arg(long, value_name = "FILE")]
     recipe: Option<PathBuf>,
     /// Where clients connect
