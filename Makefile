@@ -7,6 +7,7 @@ BUG_SEEDS ?= 10000
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 600
 EDITS ?= 1000
+PEER_SECONDS ?= 30
 ROUNDS ?= 50
 SHARD ?= 1/1
 BENCHES ?= cached_read cached_pages_memory directory_memory village log_write
@@ -22,6 +23,7 @@ OPERATIONS_MIN ?= 1000000
 READS ?= 20000
 SECONDS ?= 600
 EDITS ?= 1000
+PEER_SECONDS ?= 30
 BROKEN_READS ?= 100000
 UNBOUND ?= AnswerNotWithheld WritersNotAsked MissedNotCounted SeenWhenSent HeadsNotAwaited ReadLeaseBesideWriter
 ANSWERS ?= 100000
@@ -35,7 +37,7 @@ FAILOVER ?=
 BUILT = $(or $(CARGO_TARGET_DIR),target)
 SKIPPED = $(abspath $(BUILT))/skipped.txt
 
-.PHONY: help build demo demo-rights demo-consistency test lint floors tla tla-deep unit models-beside kill trace histories identities bounds wiki wiki-edits wagtail-edits rights-elsewhere sim logs mixed anomalies hostile same back campaign bugs web-sim web-sim-bugs fuzz http-cache-tests tls bench large failover lab scale ocean planning clean
+.PHONY: help build demo demo-rights demo-consistency test lint floors tla tla-deep unit models-beside kill trace histories identities bounds wiki wiki-edits wagtail-edits web-peers rights-elsewhere sim logs mixed anomalies hostile same back campaign bugs web-sim web-sim-bugs fuzz http-cache-tests tls bench large failover lab scale ocean planning clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -145,6 +147,10 @@ wiki-edits: ## Random edits of MediaWiki behind thorp web: after each one, 40 pa
 wagtail-edits: ## The same for Wagtail 8 (PyPI): make wagtail-edits EDITS=1000
 	$(CARGO) build --release -p thorp-cli
 	BUILT=$(BUILT) scripts/wagtail.sh $(BUILT)/release/thorp --edits $(EDITS)
+
+web-peers: ## Stale answers of thorp web, Varnish, nginx and Traffic Server, purged after each update (Debian 12): make web-peers PEER_SECONDS=30
+	$(CARGO) build --release -p thorp-cli
+	BUILT=$(BUILT) scripts/peers.sh $(BUILT)/release/thorp $(PEER_SECONDS)
 
 rights-elsewhere: ## What homes and sites answer about rights, compared with casbin; wrong rules are noticed: make rights-elsewhere ANSWERS=100000
 	$(CARGO) build -p thorp-cli
