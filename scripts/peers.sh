@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Stale answers of `thorp web` and of other caches, counted in the same way, all on loopback: scripts/peers.sh THORP [SECONDS]
 #
-# THORP is the thorp command. The others are Debian 12's packages of Varnish with xkey, nginx with its module for purges, and Traffic
-# Server, unpacked into target/peers and not installed. Each is purged after each update. Needs apt-get, gcc (Varnish compiles its
+# THORP is the thorp command. The others are Debian 12's packages of Varnish with xkey, nginx, and Traffic
+# Server, unpacked into target/peers and not installed. Each is purged after each update; nginx fetches the pages anew. Needs apt-get, gcc (Varnish compiles its
 # settings), Python 3.10 or later, and the programs of a PostgreSQL server. What was started is stopped at the end.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -11,7 +11,7 @@ place=$PWD/${BUILT:-target}/peers
 here=$PWD/scripts/race
 source scripts/edits/behind.sh
 
-packages="varnish libvarnishapi3 varnish-modules libjemalloc2 nginx libnginx-mod-http-cache-purge trafficserver libhwloc15 libpcre3 libyaml-cpp0.7"
+packages="varnish libvarnishapi3 varnish-modules libjemalloc2 nginx trafficserver libhwloc15 libpcre3 libyaml-cpp0.7"
 if [ ! -e "$place/unpacked" ]; then
   rm -rf "$place" && mkdir -p "$place/debs" "$place/root"
   (cd "$place/debs" && apt-get download -qq $packages) || { echo "Debian's packages cannot be had here: this needs Debian 12" >&2; exit 1; }
@@ -28,7 +28,7 @@ theirs=(env "LD_LIBRARY_PATH=$libraries:$libraries/varnish:$root/usr/lib/traffic
 begin_database race
 address="postgresql://postgres@127.0.0.1:$database/race"
 # --- One cache after the other ---
-fill() { sed -e "s|ORIGIN|$origin|g" -e "s|LISTEN|$proxy|g" -e "s|RUN|$1|g" -e "s|MODULES|$root/usr/lib/nginx/modules|g" "$2"; }
+fill() { sed -e "s|ORIGIN|$origin|g" -e "s|LISTEN|$proxy|g" -e "s|RUN|$1|g" "$2"; }
 
 begin_thorp() {
   begin "$thorp" web --origin "http://127.0.0.1:$origin" --postgres "$address" --recipe "$here/counters.toml" \
@@ -78,7 +78,7 @@ race() {
   local name=$1 own=$run/$1
   shift
   mkdir "$own"
-  sql -d race -c 'DROP TABLE IF EXISTS counter' -c 'CREATE TABLE counter (id int PRIMARY KEY, value bigint NOT NULL)' \
+  sql -d race -c 'SET client_min_messages = warning' -c 'DROP TABLE IF EXISTS counter' -c 'CREATE TABLE counter (id int PRIMARY KEY, value bigint NOT NULL)' \
     -c 'INSERT INTO counter SELECT id, 0 FROM generate_series(0, 63) id'
   [ "$name" != thorp ] || sql -d race -c 'CREATE PUBLICATION thorp FOR ALL TABLES'
   proxy=$(port) origin=$(port)
@@ -102,7 +102,7 @@ race() {
 
 race thorp
 race varnish --purge keys
-race nginx --purge pages --hit-words "; hit"
+race nginx --purge refresh
 race trafficserver --purge pages --hit-field via --hit-words "[ch" "[cr"
 # Of thorp web none may be stale.
 grep -q '"cache": "thorp".*"stale": 0,' "$run/lines"

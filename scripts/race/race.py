@@ -99,7 +99,8 @@ class Origin:
                 fields = f"Cache-Control: max-age=3600\r\nxkey: {keys}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
                 writer.write(f"HTTP/1.1 200 OK\r\n{fields}\r\n\r\n".encode() + body)
                 await writer.drain()
-        except (OSError, asyncio.IncompleteReadError):
+        except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            # The cache has closed its connection, or all is over.
             pass
         finally:
             writer.close()
@@ -118,9 +119,9 @@ class Race:
     def __init__(self, options):
         self.options = options
         self.end = time.monotonic() + options.seconds
-        # The least value that a read which begins now must show.
-        self.least = [0] * COUNTERS
-        self.reads = self.hits = self.stale = self.updates = self.failures = self.purges = 0
+        # The least value that a read which begins now must show, and the last one that was acknowledged.
+        self.least, self.acknowledged = [0] * COUNTERS, [0] * COUNTERS
+        self.reads = self.hits = self.stale = self.stale_acknowledged = self.updates = self.failures = self.purges = 0
 
     async def run(self):
         origin = Origin(self.options.database)
@@ -142,6 +143,7 @@ class Race:
             values[counter] += 1
             await session.execute("UPDATE counter SET value = %s WHERE id = %s", [values[counter], counter])
             await self._purge(cache, counter)
+            self.acknowledged[counter] = values[counter]
             self.least[counter] = max(self.least[counter], values[counter])
             self.updates += 1
             await asyncio.sleep(self.options.update_every_ms / 1000)
@@ -150,14 +152,15 @@ class Race:
 
     async def _purge(self, cache, counter):
         if self.options.purge == "keys":
-            await self._purge_one(cache, "/", f"xkey-purge: counter:{counter}\r\n")
-        elif self.options.purge == "pages":
+            await self._purge_one(cache, "/", "PURGE", f"xkey-purge: counter:{counter}\r\n")
+        elif self.options.purge != "no":
+            how = {"pages": ("PURGE", ""), "refresh": ("GET", "refresh: 1\r\n")}[self.options.purge]
             for path, shown in PAGES:
                 if counter in shown:
-                    await self._purge_one(cache, path, "")
+                    await self._purge_one(cache, path, *how)
 
-    async def _purge_one(self, cache, path, fields):
-        status, _, _ = await cache.ask("PURGE", path, fields)
+    async def _purge_one(self, cache, path, method, fields):
+        status, _, _ = await cache.ask(method, path, fields)
         # 404 and 412: there was nothing to purge.
         self.purges += status == 200
         self.failures += status not in (200, 404, 412)
@@ -167,6 +170,7 @@ class Race:
         while time.monotonic() < self.end:
             path, shown = choices.choice(PAGES)
             least = [self.least[counter] for counter in shown]
+            acknowledged = [self.acknowledged[counter] for counter in shown]
             status, fields, body = await cache.ask("GET", path)
             if status != 200:
                 self.failures += 1
@@ -176,6 +180,7 @@ class Race:
             self.reads += 1
             self.hits += any(word in fields.get(self.options.hit_field, "") for word in self.options.hit_words)
             self.stale += any(value < wanted for value, wanted in zip(found, least))
+            self.stale_acknowledged += any(value < wanted for value, wanted in zip(found, acknowledged))
             for counter, value in zip(shown, found):
                 self.least[counter] = max(self.least[counter], value)
         cache.close()
@@ -190,6 +195,7 @@ class Race:
             "reads": self.reads,
             "hits": self.hits,
             "stale": self.stale,
+            "stale_acknowledged": self.stale_acknowledged,
             "failures": self.failures,
         }
 
@@ -200,7 +206,7 @@ def main():
     parser.add_argument("--database", required=True, help="PostgreSQL with a table `counter`")
     parser.add_argument("--port", type=int, required=True, help="of the cache")
     parser.add_argument("--origin-port", type=int, required=True, help="where this program answers as the origin")
-    parser.add_argument("--purge", choices=["no", "keys", "pages"], default="no")
+    parser.add_argument("--purge", choices=["no", "keys", "pages", "refresh"], default="no")
     parser.add_argument("--hit-field", default="cache-status")
     parser.add_argument("--hit-words", nargs="+", default=["; hit"], help="in that field, of an answer from the cache")
     parser.add_argument("--seconds", type=int, default=30)
