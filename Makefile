@@ -143,10 +143,14 @@ wiki: ## MediaWiki on PostgreSQL behind thorp web: no answer is older than what 
 wiki-edits: ## Random edits of MediaWiki behind thorp web: after each one, 40 pages are compared with the origin (Debian 12): make wiki-edits EDITS=1000
 	$(CARGO) build --release -p thorp-cli
 	BUILT=$(BUILT) scripts/wiki.sh $(BUILT)/release/thorp scripts/edits/mediawiki.py --edits $(EDITS)
+	sed 's/"page:1:{title}", //' crates/web/recipes/mediawiki.toml >$(BUILT)/without-talk.toml
+	BUILT=$(BUILT) RECIPE=$(BUILT)/without-talk.toml scripts/wiki.sh $(BUILT)/release/thorp scripts/edits/mediawiki.py \
+		--edits 200 --expect-differences
 
 wagtail-edits: ## The same for Wagtail 8 (PyPI): make wagtail-edits EDITS=1000
 	$(CARGO) build --release -p thorp-cli
 	BUILT=$(BUILT) scripts/wagtail.sh $(BUILT)/release/thorp --edits $(EDITS)
+	BUILT=$(BUILT) WITHOUT='"menu:t", ' scripts/wagtail.sh $(BUILT)/release/thorp --edits 200 --expect-differences
 
 web-peers: ## Stale answers of thorp web, Varnish, nginx and Traffic Server, purged after each update (Debian 12): make web-peers PEER_SECONDS=30
 	$(CARGO) build --release -p thorp-cli

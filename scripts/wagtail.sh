@@ -2,8 +2,9 @@
 # Random edits of Wagtail on PostgreSQL behind `thorp web`, all on loopback: scripts/wagtail.sh THORP [--edits N ...]
 #
 # THORP is the thorp command. Wagtail comes from PyPI, into target/wagtail. `wagtail start` makes the site, and scripts/edits/wagtail brings
-# its pages. scripts/edits/wagtail.py edits and compares. RECIPE names another recipe than the site's own, `wagtail` for example. Needs
-# Python 3.10 or later, and the programs of a PostgreSQL server. What was started is stopped at the end.
+# its pages. scripts/edits/wagtail.py edits and compares. RECIPE names another recipe than the site's own, `wagtail` for example. WITHOUT
+# is a text that is taken out of the site's routes: to see that a comparison notices that. Needs Python 3.10 or later, and the programs of a
+# PostgreSQL server. What was started is stopped at the end.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 thorp=$(realpath "$1")
@@ -43,12 +44,12 @@ manage makemigrations home >"$run/migrate.log" 2>&1 && manage migrate >>"$run/mi
 
 # --- The recipe of the site: that for Wagtail, with the site's tables and routes in it ---
 python3 - "$here/wagtail" crates/web/recipes/wagtail.toml >"$run/site.toml" <<'PYTHON'
-import pathlib, sys
+import os, pathlib, sys
 own, shipped = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]).read_text()
 head, tables = shipped.split("[tables]\n", 1)
 tables, routes = tables.split("\n# Without keys", 1)
 print(head + "[tables]\n" + (own / "tables.toml").read_text() + tables)
-print((own / "routes.toml").read_text() + "# Without keys" + routes)
+print((own / "routes.toml").read_text().replace(os.environ.get("WITHOUT", ""), "") + "# Without keys" + routes)
 PYTHON
 recipe=${RECIPE:-$run/site.toml}
 postgres=postgresql://postgres@127.0.0.1:$database/wagtail

@@ -10,9 +10,7 @@ cd "$(dirname "$0")/.."
 thorp=$(realpath "$1")
 shift
 place=$PWD/${BUILT:-target}/wiki
-programs=$(compgen -G '/usr/lib/postgresql/*/bin/initdb' | sort -V | tail -1) ||
-  { echo "no PostgreSQL server is installed: install Debian's package postgresql" >&2; exit 1; }
-programs=$(dirname "$programs")
+source scripts/edits/behind.sh
 packages="php-common php8.2-common php8.2-cli php8.2-opcache php8.2-readline php8.2-intl php8.2-pgsql php8.2-mbstring php8.2-xml
   mediawiki-classes mediawiki"
 
@@ -24,16 +22,6 @@ if [ ! -e "$place/unpacked" ]; then
   for package in "$place"/debs/*.deb; do dpkg -x "$package" "$place/root"; done
   touch "$place/unpacked"
 fi
-run=$(mktemp -d)
-pids=()
-stop() {
-  # The proxy first: it takes its name out of the database.
-  for pid in "${pids[@]}"; do kill -- "-$pid" 2>/dev/null && wait "$pid" 2>/dev/null || true; done
-  rm -rf "$run"
-}
-trap stop EXIT
-# Each with a group of its own, so that it ends with all that it started.
-begin() { setsid "$@" & pids=("$!" "${pids[@]}"); }
 wiki=$run/wiki
 cp -r "$place/root/usr/share/mediawiki" "$wiki"
 # These are links to places of an installed wiki.
@@ -43,20 +31,8 @@ php=("$place/root/usr/bin/php8.2" -n -d extension_dir="$modules" -d zend_extensi
 for module in dom xml xmlreader simplexml xmlwriter mbstring intl pgsql fileinfo ctype iconv tokenizer posix calendar; do
   php+=(-d "extension=$module")
 done
-port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 
-# --- The database: it refuses to run as root ---
-as=()
-[ "$(id -u)" != 0 ] || as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
-chmod 755 "$run" && mkdir "$run/database"
-[ "$(id -u)" != 0 ] || chown 65534:65534 "$run/database"
-database=$(port) origin=$(port) proxy=$(port)
-"${as[@]}" "$programs/initdb" --auth=trust --username=postgres --no-sync --pgdata="$run/database/data" >/dev/null
-begin "${as[@]}" "$programs/postgres" -D "$run/database/data" -k "$run/database" -p "$database" \
-  -c listen_addresses=127.0.0.1 -c wal_level=logical -c restart_after_crash=off >"$run/database.log" 2>&1
-sql() { psql -qAt -h 127.0.0.1 -p "$database" -U postgres "$@"; }
-until sql -c 'SELECT 1' >/dev/null 2>&1; do sleep 0.1; done
-sql -c 'CREATE DATABASE wiki'
+begin_database wiki
 
 # --- The application ---
 "${php[@]}" "$wiki/maintenance/install.php" --dbtype postgres --dbserver 127.0.0.1 --dbport "$database" --dbname wiki \
@@ -93,13 +69,9 @@ begin "${php[@]}" -S "127.0.0.1:$origin" -t "$wiki" "$run/router.php" >"$run/php
 sql -d wiki -c "SELECT format('ALTER TABLE %I.%I REPLICA IDENTITY FULL;', schemaname, relname) FROM pg_stat_user_tables" | sql -d wiki
 sql -d wiki -c 'CREATE PUBLICATION thorp FOR ALL TABLES'
 
-# --- The proxy ---
-begin "$thorp" web --origin "http://127.0.0.1:$origin" --postgres "postgresql://postgres@127.0.0.1:$database/wiki" \
-  --recipe "${RECIPE:-mediawiki}" --listen "127.0.0.1:$proxy" >"$run/web.log" 2>&1
-until grep -q '^live' "$run/web.log"; do
-  kill -0 "${pids[0]}" 2>/dev/null || { cat "$run/web.log" >&2; exit 1; }
-  sleep 0.1
-done
+begin_proxy "$thorp" wiki "${RECIPE:-mediawiki}"
+
+# --- Edits ---
 printf '#!/bin/sh\nexec %s\n' "$(printf '%q ' "${php[@]}" "$wiki/maintenance/runJobs.php")" >"$run/jobs.sh"
 chmod 755 "$run/jobs.sh"
 ORIGIN="http://127.0.0.1:$origin" DATABASE=$database RUN_JOBS=$run/jobs.sh "$@" --proxy "http://127.0.0.1:$proxy"
