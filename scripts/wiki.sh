@@ -3,8 +3,9 @@
 #
 # THORP is the thorp command. COMMAND edits and reads: bench/src/bin/wiki.rs, or scripts/edits/mediawiki.py. It gets --proxy URL behind its
 # arguments. Its environment has ORIGIN (the wiki without the proxy), DATABASE (the port of PostgreSQL), and RUN_JOBS (a program that runs
-# the jobs of the wiki). RECIPE names another recipe than `mediawiki`. The wiki is Debian 12's package, unpacked into target/wiki and not installed. Its code is as it was; its settings
-# say where its articles are. Needs apt-get, and the programs of a PostgreSQL server. What was started is stopped at the end.
+# the jobs of the wiki). RECIPE names another recipe than `mediawiki`. The wiki is Debian 12's package, unpacked into target/wiki and not
+# installed. Its code is as it was; its settings say where its articles are. Needs apt-get, and the programs of a PostgreSQL server. What
+# was started is stopped at the end.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 thorp=$(realpath "$1")

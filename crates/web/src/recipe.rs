@@ -451,7 +451,11 @@ mod tests {
         };
         assert_eq!(keys[0], "page:0:Main_Page");
         assert_eq!(recipe.route("/wiki/Template:Note"), None);
-        let sent_on = recipe.also("/wiki/Old_name", 200, b"{\"wgRedirectedFrom\":\"Old_name\"}");
+        let sent_on = recipe.also(
+            "/wiki/Old_name",
+            200,
+            b"{\"wgRedirectedFrom\":\"Old_name\"}",
+        );
         assert_eq!(sent_on, ["pages", "props"]);
         let recipe = Recipe::parse(SHIPPED[1].1).expect("a recipe");
         for path in ["/", "/news/today/"] {
