@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Stale answers of `thorp web` and of other caches, counted in the same way, all on loopback: scripts/peers.sh THORP [SECONDS]
 #
-# THORP is the thorp command. The others are Debian 12's packages of Varnish with xkey, nginx, and Traffic
-# Server, unpacked into target/peers and not installed. Each is purged after each update; nginx fetches the pages anew. Needs apt-get, gcc (Varnish compiles its
+# THORP is the thorp command. The others are Debian 12's packages of Varnish with xkey, nginx, and Traffic Server. They are unpacked into
+# target/peers and not installed. Each is purged after each update; nginx fetches the pages anew. Needs apt-get, gcc (Varnish compiles its
 # settings), Python 3.10 or later, and the programs of a PostgreSQL server. What was started is stopped at the end.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -51,6 +51,7 @@ $wgSessionCacheType = CACHE_DB;
 $wgDisableAnonTalk = true;
 $wgRateLimits = [];
 $wgEnableUploads = true;
+$wgGroupPermissions['sysop']['deletelogentry'] = true;
 SETTINGS
 cat >"$run/router.php" <<'ROUTER'
 <?php

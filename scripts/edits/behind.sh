@@ -7,6 +7,8 @@ programs=$(dirname "$programs")
 run=$(mktemp -d)
 pids=()
 stop() {
+  local code=$?
+  [ "$code" = 0 ] || [ ! -e "$run/web.log" ] || { echo "what the proxy has logged last:" >&2; tail -20 "$run/web.log" >&2; }
   # The proxy first: it takes its name out of the database.
   for pid in "${pids[@]}"; do kill -- "-$pid" 2>/dev/null && wait "$pid" 2>/dev/null || true; done
   rm -rf "$run"

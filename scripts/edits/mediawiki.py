@@ -128,8 +128,16 @@ class MediaWiki:
         targets = TITLES + CATEGORIES + ELSEWHERE + ["Talk:A1", "A99"]
         return self._write(choices.choice(TITLES), f"#REDIRECT [[{choices.choice(targets)}]]")
 
+    def _some(self, choices, titles, there):
+        """One of the titles whose page is there, or is not."""
+        found = self._ask(action="query", titles="|".join(titles))["query"]["pages"]
+        found = sorted(page["title"] for page in found if bool(page.get("missing")) != there)
+        if not found:
+            raise compare.Refused("none is so")
+        return choices.choice(found)
+
     def move(self, choices, _):
-        start, end = choices.sample(TITLES + ODD_TITLES, 2)
+        start, end = self._some(choices, TITLES + ODD_TITLES, True), self._some(choices, TITLES + ODD_TITLES, False)
         form = {"noredirect": "1"} if choices.random() < 0.5 else {}
         if choices.random() < 0.5:
             form["movetalk"] = "1"
@@ -139,12 +147,12 @@ class MediaWiki:
     def delete(self, choices, _):
         others = TEMPLATES + CATEGORIES + ELSEWHERE + [f"MediaWiki:{message}" for message in MESSAGES]
         talk = [f"Talk:{title}" for title in TITLES] + [f"File:{name}" for name in FILES]
-        title = choices.choice(choices.choice([TITLES, TITLES, others, talk]))
+        title = self._some(choices, choices.choice([TITLES, TITLES, others, talk]), True)
         self._change(action="delete", title=title)
         return title
 
     def restore(self, choices, _):
-        title = choices.choice(TITLES + TEMPLATES)
+        title = self._some(choices, TITLES + TEMPLATES, False)
         self._change(action="undelete", title=title)
         return title
 

@@ -6,6 +6,7 @@ use hyper::header::{self, HeaderName};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::RangeInclusive;
 use thorp_versions::Terms;
 
 /// A recipe as it is written.
@@ -131,6 +132,8 @@ pub enum RecipeError {
     Vary(String, String),
     /// Keys of some answers of a route, and nothing says of which: the path.
     Also(String),
+    /// No answer has such a status: the path of the route, and the status.
+    Status(String, u16),
 }
 
 impl fmt::Display for RecipeError {
@@ -157,6 +160,10 @@ impl fmt::Display for RecipeError {
                 f,
                 "an `also` of route {path} fits each answer: give it `contains` or `status`, or name its keys under `keys`"
             ),
+            RecipeError::Status(path, status) => write!(
+                f,
+                "an `also` of route {path} has the status {status}: write one from 200 to 599"
+            ),
         }
     }
 }
@@ -176,6 +183,9 @@ const NEVER_IN_A_NAME: [HeaderName; 10] = [
     header::TRANSFER_ENCODING,
     header::UPGRADE,
 ];
+
+/// The statuses of whole answers (RFC 9110, section 15).
+const STATUSES: RangeInclusive<u16> = 200..=599;
 
 /// Recipes that come with Thorp.
 const SHIPPED: [(&str, &str); 2] = [
@@ -349,6 +359,9 @@ impl Also {
         if written.contains.is_none() && written.status.is_none() {
             return Err(RecipeError::Also(path.to_owned()));
         }
+        if let Some(status) = written.status.filter(|of| !STATUSES.contains(of)) {
+            return Err(RecipeError::Status(path.to_owned(), status));
+        }
         Ok(Also {
             keys: templates(&written.keys)?,
             contains: written.contains.unwrap_or_default(),
@@ -478,6 +491,10 @@ mod tests {
             (
                 "[[routes]]\npath = \"/a\"\nalso = [{ keys = [\"b\"] }]",
                 "fits each answer",
+            ),
+            (
+                "[[routes]]\npath = \"/a\"\nalso = [{ status = 30, keys = [\"b\"] }]",
+                "status 30:",
             ),
             ("others = \"keep\"", "unknown variant"),
             ("[[routes]]\npath = \"/a\"\nvary = [\"cookie\"]", "vary by"),
