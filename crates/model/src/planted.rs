@@ -435,6 +435,16 @@ bugs! {
     FoundLockNotLooked,
     /// Rule C2: a change that a reader may miss does not count as missed.
     MissedNotCounted,
+    /// Rule C2: a home does not count the shares of logs when it answers.
+    ShareNotCounted,
+    /// Rule C2: a log answers more updates than its share.
+    ShareExceeded,
+    /// Trap C11: a share is free again when its update is saved, and not when it is seen.
+    ShareFreeWhenSaved,
+    /// Trap C11: a share is free again when the stream has ended.
+    ShareFreeWithStream,
+    /// Trap C24: a home does not count the shares of logs below sites.
+    ShareBelowSiteNotCounted,
     /// Rule C5: a program hears of a lock whose time is over already, because its turn came late.
     LateLockTold,
     /// Rule C5: a home that ended a lock does not know so when the call comes again.

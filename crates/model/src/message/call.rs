@@ -266,6 +266,9 @@ pub enum CallResponse {
     Leased {
         /// So long.
         lease_ms: u32,
+        /// So many updates a log may answer under a lease to write before readers with hard bounds have seen them (rule C2). None:
+        /// readers set no bound.
+        share: Option<u32>,
     },
     /// Everything is here that was answered before the pull left (rule C3).
     Pulled,

@@ -170,7 +170,10 @@ pub(crate) fn results() -> Vec<Result<CallResponse, CallError>> {
                 refused: vec![299],
             }],
         },
-        CallResponse::Leased { lease_ms: 60_000 },
+        CallResponse::Leased {
+            lease_ms: 60_000,
+            share: Some(3),
+        },
         CallResponse::Pulled,
         CallResponse::Locked {
             fence: FENCE,

@@ -5,6 +5,7 @@ use crate::home::calls::{Caller, check_right};
 use crate::home::lock_queue::{LockQueue, Waiting};
 use crate::home::log::Log;
 use crate::home::log::queue::OnDurable;
+use crate::home::readers::InLogs;
 use crate::home::rights::is_operators_path;
 use crate::home::tables::Tables;
 use crate::home::writers::Writers;
@@ -218,8 +219,8 @@ impl Locking<'_> {
             return Some(String::new());
         }
         let is_voted = self.tables.votes.writes_in(segments) && !planted::is(Bug::LockBesideVote);
-        let is_written =
-            self.writers.may_write(segments, now) && !planted::is(Bug::LockBesideWriter);
+        let is_written = self.writers.in_logs(segments, now) != InLogs::Nobody
+            && !planted::is(Bug::LockBesideWriter);
         if is_written {
             self.recall(segments, now);
         }

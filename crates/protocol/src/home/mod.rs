@@ -56,6 +56,7 @@ mod lists;
 mod lock_queue;
 mod locking;
 pub(crate) mod log;
+mod mod_shares;
 mod name_limits;
 mod opening;
 mod operators;
@@ -789,11 +790,11 @@ impl Home {
             } => match privilege {
                 Privilege::Write => writing.lease(now.mono, caller, &segments, outbox),
                 Privilege::Read { mods } => {
-                    let is_written = self.writers.may_write(&segments, now.mono);
+                    let writers = self.writers.in_logs(&segments, now.mono);
                     let wanted = Leasing {
                         segments: &segments,
                         mods,
-                        is_written,
+                        writers,
                     };
                     self.reading().lease((caller, carrier), wanted, outbox);
                 }

@@ -526,7 +526,14 @@ impl Pen<'_> {
                 let logs: Vec<String> = logs.collect();
                 format!("following from {position}, logs [{}]", logs.join(", "))
             }
-            CallResponse::Leased { lease_ms } => format!("leased for {lease_ms} ms"),
+            CallResponse::Leased {
+                lease_ms,
+                share: None,
+            } => format!("leased for {lease_ms} ms"),
+            CallResponse::Leased {
+                lease_ms,
+                share: Some(share),
+            } => format!("leased for {lease_ms} ms, with a share of {share}"),
             CallResponse::Pulled => String::from("pulled"),
             CallResponse::Locked { fence, lease_ms } => {
                 format!("{} for {lease_ms} ms", lock(*fence))
