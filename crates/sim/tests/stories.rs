@@ -321,6 +321,14 @@ const CAUGHT: &[(Bug, &str)] = &[
     (Bug::SavedNotKept, "trap-c43-saved-and-not-told"),
     (Bug::FoundLockNotLooked, "a-lock-of-a-dead-holder-ends"),
     (Bug::MissedNotCounted, "two-readers-that-may-miss"),
+    (Bug::ShareNotCounted, "trap-c11-a-share-of-a-bound"),
+    (Bug::ShareExceeded, "trap-c11-a-share-of-a-bound"),
+    (Bug::ShareFreeWhenSaved, "trap-c11-a-share-of-a-bound"),
+    (Bug::ShareFreeWithStream, "trap-c11-a-share-after-a-cut"),
+    (
+        Bug::ShareBelowSiteNotCounted,
+        "trap-c24-a-share-below-a-site",
+    ),
     (Bug::LateLockTold, "a-lock-that-comes-late"),
     (Bug::EndedLockForgotten, "a-lock-is-ended-once"),
     (

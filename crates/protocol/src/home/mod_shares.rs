@@ -70,10 +70,15 @@ impl ModShares {
         let own = own.find(|(member, _)| *member == writer);
         let share = match own {
             Some((_, own)) => Fitting::Kept(own.min(left)),
-            None if self.here(segment, now).count() < PLACES => Fitting::New(left.div_ceil(2)),
+            None if self.has_place(segment, writer, now) => Fitting::New(left.div_ceil(2)),
             None => return None,
         };
         (left > 0).then_some(share)
+    }
+
+    /// Whether a writer has a share in a segment, or may have one.
+    fn has_place(&self, segment: SegmentId, writer: MemberId, now: Millis) -> bool {
+        self.has(segment, writer, now) || self.here(segment, now).count() < PLACES
     }
 
     fn here(&self, segment: SegmentId, now: Millis) -> impl Iterator<Item = (MemberId, u32)> {
@@ -85,15 +90,16 @@ impl ModShares {
         all.map(|((_, member), share)| (*member, share.mods))
     }
 
-    /// A writer got a lease in a segment until then: with a share, or without a bound.
+    /// A writer got a lease in a segment until then: with a share, or without a bound. Where there is no place for its share, nobody
+    /// reads under a bound, and its lease counts as one without.
     pub(super) fn granted(
         &mut self,
         segment: SegmentId,
         (writer, child): (MemberId, MemberId),
         mods: Option<u32>,
-        until: Millis,
+        (now, until): (Millis, Millis),
     ) {
-        match mods {
+        match mods.filter(|_| self.has_place(segment, writer, now)) {
             Some(mods) => {
                 let share = Share { child, mods, until };
                 self.of.insert((segment, writer), share);
@@ -151,7 +157,7 @@ mod tests {
             Some(Fitting::Kept(share) | Fitting::New(share)) => share,
             None => return 0,
         };
-        shares.granted(S, (writer, SITE), Some(share), Millis(until));
+        shares.granted(S, (writer, SITE), Some(share), (Millis(now), Millis(until)));
         share
     }
 
@@ -175,7 +181,7 @@ mod tests {
     fn a_writer_without_a_bound_leaves_no_room_until_nobody_writes() {
         let mut shares = ModShares::default();
         assert_eq!(grant(&mut shares, 1, 5, (0, 100)), 3);
-        shares.granted(S, (MemberId(1), SITE), None, Millis(200));
+        shares.granted(S, (MemberId(1), SITE), None, (Millis(0), Millis(200)));
         assert_eq!(shares.sum(S, Millis(0)), 0);
         assert!(!shares.leaves(S, 64, Millis(199)) && shares.leaves(S, 0, Millis(200)));
         shares.nobody_writes(S);
@@ -200,5 +206,13 @@ mod tests {
         }
         assert_eq!(grant(&mut shares, 1_000, 1, (0, 100)), 0);
         assert_eq!(grant(&mut shares, 1, 1, (0, 100)), 1);
+        shares.granted(
+            S,
+            (MemberId(1_000), SITE),
+            Some(1),
+            (Millis(0), Millis(100)),
+        );
+        assert!(!shares.has(S, MemberId(1_000), Millis(0)));
+        assert!(!shares.leaves(S, 64, Millis(99)), "it has no bound");
     }
 }

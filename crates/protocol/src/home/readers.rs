@@ -196,16 +196,16 @@ impl Readers {
         segments.all(|segment| self.shares.leaves(*segment, mods, now))
     }
 
-    /// A writer holds leases until then, with this share or without a bound.
+    /// A writer holds leases from now until then, with this share or without a bound.
     pub(super) fn shared(
         &mut self,
         (writer, child): (MemberId, MemberId),
         segments: &[SegmentId],
         share: Option<u32>,
-        until: Millis,
+        when: (Millis, Millis),
     ) {
         for segment in segments {
-            self.shares.granted(*segment, (writer, child), share, until);
+            self.shares.granted(*segment, (writer, child), share, when);
         }
     }
 

@@ -287,7 +287,7 @@ impl Writing<'_> {
         writers.recalls.end(child, segments);
         if is_member || !planted::is(Bug::ShareBelowSiteNotCounted) {
             let by = (writer, child);
-            self.readers.shared(by, segments, share, until);
+            self.readers.shared(by, segments, share, (now, until));
         }
         outbox.note(Note::LeaseGranted);
         Ok(CallResponse::Leased { lease_ms, share })
