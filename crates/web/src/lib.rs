@@ -4,6 +4,7 @@
 
 mod clock;
 mod follow;
+mod key_field;
 mod postgres;
 mod proxy;
 mod random;
@@ -14,6 +15,7 @@ mod table;
 mod template;
 
 pub use follow::{Start, follow};
+pub use key_field::KeyField;
 pub use postgres::{
     Deed, Finding, Found, GoingLive, Health, Look, Names, Numbers, Patience, Plan, Postgres,
     PostgresError, Question, Report, SetUp, Severity, Step, Task, Watched, check, keep,

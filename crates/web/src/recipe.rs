@@ -1,5 +1,6 @@
 //! What an operator says of an application: which keys a row stands for, and which answers rest on which keys.
 
+use crate::key_field::KeyField;
 use crate::route::{Pattern, PatternError};
 use crate::template::{Template, TemplateError};
 use hyper::header::{self, HeaderName};
@@ -14,6 +15,8 @@ use thorp_versions::Terms;
 struct Written {
     #[serde(default)]
     others: Others,
+    #[serde(default)]
+    known: Vec<String>,
     #[serde(default)]
     tables: BTreeMap<String, WrittenTable>,
     #[serde(default)]
@@ -43,6 +46,8 @@ enum WrittenTable {
 struct WrittenRoute {
     path: String,
     keys: Option<Vec<String>>,
+    #[serde(default)]
+    keys_from: Vec<String>,
     #[serde(default)]
     cookies: Vec<String>,
     #[serde(default)]
@@ -76,6 +81,8 @@ pub enum Table {
 pub struct Route {
     path: Pattern,
     keys: Option<Vec<Template>>,
+    /// Fields in which its answers name more keys.
+    keys_from: Vec<KeyField>,
     cookies: Vec<String>,
     query: Vec<String>,
     /// Fields of requests by which its answers may vary.
@@ -105,6 +112,8 @@ pub enum Rests {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Recipe {
     others: Others,
+    /// Keys that answers may name, and that nothing else here changes.
+    known: Vec<Template>,
     tables: BTreeMap<String, Table>,
     routes: Vec<Route>,
 }
@@ -125,6 +134,8 @@ pub enum RecipeError {
     Hole(String, String),
     /// A route's answers may not vary by such a field: the path, and the field.
     Vary(String, String),
+    /// No such field names keys: the path, and the field.
+    KeysFrom(String, String),
 }
 
 impl fmt::Display for RecipeError {
@@ -146,6 +157,10 @@ impl fmt::Display for RecipeError {
             RecipeError::Vary(path, field) => write!(
                 f,
                 "the answers of route {path} cannot vary by {field:?}: name another field of requests"
+            ),
+            RecipeError::KeysFrom(path, field) => write!(
+                f,
+                "the answers of route {path} name no keys in {field:?}: write \"surrogate-key\", \"xkey\", \"cache-tag\" or \"cache-groups\""
             ),
         }
     }
@@ -195,6 +210,7 @@ impl Recipe {
         let routes = routes.collect::<Result<_, RecipeError>>()?;
         Ok(Recipe {
             others: written.others,
+            known: templates(&written.known)?,
             tables,
             routes,
         })
@@ -221,6 +237,13 @@ impl Recipe {
         let keyed = self.tables.iter();
         let keyed = keyed.filter(|(_, table)| **table != Table::Ignored);
         keyed.map(|(name, _)| name.as_str())
+    }
+
+    /// Whether something that this recipe names changes a key. A key of which it knows nothing may change at any time (rule W9).
+    pub fn may_name(&self, key: &str) -> bool {
+        let of_tables = self.tables.values().flat_map(Table::templates);
+        let mut all = of_tables.chain(&self.known);
+        all.any(|template| template.makes(key))
     }
 
     /// Whether answers that no route names are cached as the origin says.
@@ -262,6 +285,13 @@ impl Table {
             WrittenTable::Keys(keys) => templates(&keys).map(Table::Keys),
         }
     }
+
+    fn templates(&self) -> &[Template] {
+        match self {
+            Table::Ignored => &[],
+            Table::Keys(keys) => keys,
+        }
+    }
 }
 
 impl Route {
@@ -283,9 +313,15 @@ impl Route {
             name.ok_or_else(|| RecipeError::Vary(written.path.clone(), field))
         });
         let vary = vary.collect::<Result<_, _>>()?;
+        let keys_from = written.keys_from.into_iter().map(|name| {
+            let field = KeyField::of(&name);
+            field.ok_or_else(|| RecipeError::KeysFrom(written.path.clone(), name))
+        });
+        let keys_from = keys_from.collect::<Result<_, _>>()?;
         Ok(Route {
             path,
             keys,
+            keys_from,
             vary,
             cookies: written.cookies,
             query: written.query,
@@ -297,6 +333,11 @@ impl Route {
     /// The fields of requests by which its answers may vary.
     pub fn vary(&self) -> &[HeaderName] {
         &self.vary
+    }
+
+    /// The fields in which its answers name keys.
+    pub fn keys_from(&self) -> &[KeyField] {
+        &self.keys_from
     }
 
     /// What stands in the holes of its path. None: it is another path.
@@ -323,7 +364,11 @@ impl Route {
     fn rests(&self, path: &str) -> Option<Rests> {
         let found = self.found(path)?;
         let Some(keys) = &self.keys else {
-            return Some(Rests::OnEverything);
+            return Some(match self.keys_from.is_empty() {
+                true => Rests::OnEverything,
+                // Its answers say the rest.
+                false => Rests::On(Vec::new()),
+            });
         };
         let keys = keys.iter().map(|key| fill(key, &found));
         keys.collect::<Option<_>>().map(Rests::On)
@@ -407,6 +452,19 @@ mod tests {
     }
 
     #[test]
+    fn a_key_in_a_field_has_to_be_one_that_the_recipe_knows() {
+        let recipe = "known = [\"html\"]\n[tables]\nitem = [\"item:{id}\"]\nlog = \"ignored\"\n\
+            [[routes]]\npath = \"/a\"\nkeys_from = [\"Surrogate-Key\", \"cache-groups\"]";
+        let recipe = Recipe::parse(recipe).expect("a recipe");
+        assert!(recipe.may_name("item:7") && recipe.may_name("html"));
+        assert!(!recipe.may_name("shelf:7") && !recipe.may_name("log"));
+        let (route, rests) = recipe.route("/a").expect("a route");
+        assert_eq!(rests, Rests::On(Vec::new()));
+        let fields = [KeyField::SurrogateKey, KeyField::CacheGroups];
+        assert_eq!(route.keys_from(), fields);
+    }
+
+    #[test]
     fn the_recipes_that_come_with_thorp_can_be_read() {
         for (name, text) in SHIPPED {
             let recipe = Recipe::parse(text).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -443,6 +501,11 @@ mod tests {
                 "vary by",
             ),
             ("[[routes]]\npath = \"/a\"\nvary = [\"a b\"]", "vary by"),
+            (
+                "[[routes]]\npath = \"/a\"\nkeys_from = [\"etag\"]",
+                "name no keys in",
+            ),
+            ("known = [\"a{\"]", "brace"),
         ];
         for (text, words) in errors {
             let error = Recipe::parse(text).expect_err(text).to_string();

@@ -3,13 +3,14 @@
 use super::answer::{self, Answer};
 use super::building::Budget;
 use super::cache::{Asked, Cache, Dependencies, Filling, Next};
-use super::growing::{Growing, Grown};
+use super::growing::{Growing, Grown, Whole};
 use super::host::{self, Refused};
 use super::origin::{self, Origin, OriginError, Outgoing};
 use super::plain::Plain;
 use super::request::{Coherent, Name, shared_fields};
 use super::tunnel::{self, Tunnels};
 use crate::clock;
+use crate::key_field::KeyField;
 use crate::recipe::Recipe;
 use bytes::Bytes;
 use hyper::body::Incoming;
@@ -136,6 +137,7 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
             path: request.uri().path_and_query().cloned(),
             fields: shared_fields(request.headers(), &coherent.vary),
             dependencies: coherent.dependencies,
+            keys_from: coherent.keys_from,
             vary: coherent.vary,
         };
         let (answered, status) = self.coherent(asked, wanted).await;
@@ -233,8 +235,10 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
                 NOT_KEPT,
             ));
         };
-        let answer = Answer::coherent(head.status, head.headers, whole, &tag);
-        Ok(self.land(filling, wanted, Arc::new(answer)))
+        // What the answer shows is learned last (rule W4).
+        let learned = self.learned(&wanted, &head.headers, &whole);
+        let answer = Answer::coherent(head.status, head.headers, whole.body, &tag);
+        Ok(self.land(filling, (wanted.dependencies, learned), Arc::new(answer)))
     }
 
     /// Asks the origin, at another address if the first one fails.
@@ -258,20 +262,31 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
         }
     }
 
+    /// On what an answer rests beside what its request says. If its fields do not say it, or name a key that the recipe does not know, it
+    /// rests on *everything* (rule W9).
+    fn learned(&self, wanted: &Wanted, head: &HeaderMap, whole: &Whole) -> Vec<Place> {
+        let path = wanted.path.as_ref().map_or("/", PathAndQuery::path);
+        let also = self.recipe.also(path, &whole.body);
+        let mut places: Vec<Place> = also.iter().map(|key| Place::of(key)).collect();
+        if wanted.keys_from.is_empty() {
+            return places;
+        }
+        let named = KeyField::keys_of(&wanted.keys_from, [head, &whole.trailers]);
+        match named.filter(|keys| keys.iter().all(|key| self.recipe.may_name(key))) {
+            Some(keys) => places.extend(keys.iter().map(|key| Place::of(key))),
+            None => places.push(Place::EVERYTHING),
+        }
+        places
+    }
+
     /// The last byte has come: makes an answer an entry, if its check passes (rule W4).
     fn land(
         &self,
         filling: Filling<Name, Answer>,
-        wanted: Wanted,
+        (known, learned): (Vec<Place>, Vec<Place>),
         answer: Arc<Answer>,
     ) -> (Given, &'static str) {
-        // What the answer shows is learned last (rule W4).
-        let path = wanted.path.as_ref().map_or("/", PathAndQuery::path);
-        let also = self.recipe.also(path, &answer.body);
-        let dependencies = Dependencies {
-            known: wanted.dependencies,
-            learned: also.iter().map(|key| Place::of(key)).collect(),
-        };
+        let dependencies = Dependencies { known, learned };
         let is_kept = self
             .cache
             .land(filling, &answer, dependencies, clock::now_ms);
@@ -310,6 +325,8 @@ struct Wanted {
     path: Option<PathAndQuery>,
     fields: HeaderMap,
     dependencies: Vec<Place>,
+    /// The fields in which the answer names more of them.
+    keys_from: Vec<KeyField>,
     /// The fields by which the answer may vary.
     vary: Vec<HeaderName>,
 }

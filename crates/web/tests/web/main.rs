@@ -3,6 +3,7 @@
 mod coherent;
 mod database;
 mod kept;
+mod key_fields;
 mod messages;
 mod origin;
 mod origins;
