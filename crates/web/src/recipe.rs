@@ -46,6 +46,7 @@ enum WrittenTable {
 struct WrittenRoute {
     path: String,
     keys: Option<Vec<String>>,
+    changes: Option<Vec<String>>,
     #[serde(default)]
     keys_from: Vec<String>,
     #[serde(default)]
@@ -83,6 +84,8 @@ pub struct Route {
     keys: Option<Vec<Template>>,
     /// Fields in which its answers name more keys.
     keys_from: Vec<KeyField>,
+    /// What an unsafe request changes. None: nobody can say.
+    changes: Option<Vec<Template>>,
     cookies: Vec<String>,
     query: Vec<String>,
     /// Fields of requests by which its answers may vary.
@@ -242,7 +245,8 @@ impl Recipe {
     /// Whether something that this recipe names changes a key. A key of which it knows nothing may change at any time (rule W9).
     pub fn may_name(&self, key: &str) -> bool {
         let of_tables = self.tables.values().flat_map(Table::templates);
-        let mut all = of_tables.chain(&self.known);
+        let changes = self.routes.iter().flat_map(|route| &route.changes);
+        let mut all = of_tables.chain(changes.flatten()).chain(&self.known);
         all.any(|template| template.makes(key))
     }
 
@@ -266,6 +270,14 @@ impl Recipe {
         let also = route.also.iter().filter(|also| also.is_in(body));
         let keys = also.flat_map(|also| &also.keys);
         keys.filter_map(|key| fill(key, &found)).collect()
+    }
+
+    /// The keys that an unsafe request to a path changes, as the first route says that takes the path. None: nobody can say (rule W9).
+    pub fn changes(&self, path: &str) -> Option<Vec<String>> {
+        let mut routes = self.routes.iter();
+        let (route, found) = routes.find_map(|route| Some((route, route.found(path)?)))?;
+        let changes = route.changes.as_ref()?.iter();
+        changes.map(|key| fill(key, &found)).collect()
     }
 
     /// The first route that a path belongs to, and on what its answers rest. None: the answers are not coherent.
@@ -298,10 +310,12 @@ impl Route {
     fn read(written: WrittenRoute) -> Result<Self, RecipeError> {
         let path = Pattern::parse(&written.path).map_err(RecipeError::Path)?;
         let keys = written.keys.as_deref().map(templates).transpose()?;
+        let changes = written.changes.as_deref().map(templates).transpose()?;
         let also = written.also.into_iter().map(Also::read);
         let also: Vec<Also> = also.collect::<Result<_, _>>()?;
         let learned = also.iter().flat_map(|also| &also.keys);
-        for template in keys.iter().flatten().chain(learned) {
+        let all = keys.iter().chain(&changes).flatten().chain(learned);
+        for template in all {
             let missing = template.holes().find(|hole| !path.has(hole));
             if let Some(hole) = missing {
                 return Err(RecipeError::Hole(written.path, hole.to_owned()));
@@ -322,6 +336,7 @@ impl Route {
             path,
             keys,
             keys_from,
+            changes,
             vary,
             cookies: written.cookies,
             query: written.query,
@@ -462,6 +477,23 @@ mod tests {
         assert_eq!(rests, Rests::On(Vec::new()));
         let fields = [KeyField::SurrogateKey, KeyField::CacheGroups];
         assert_eq!(route.keys_from(), fields);
+    }
+
+    #[test]
+    fn a_route_says_what_unsafe_requests_change() {
+        let recipe = "[[routes]]\npath = \"/items/{id}\"\nkeys = [\"item:{id}\"]\nchanges = [\"item:{id}\", \"all\"]\n\
+            [[routes]]\npath = \"/search\"\nchanges = []\n[[routes]]\npath = \"/cart\"";
+        let recipe = Recipe::parse(recipe).expect("a recipe");
+        let keys = |path| recipe.changes(path);
+        assert_eq!(
+            keys("/items/7"),
+            Some(vec!["item:7".to_owned(), "all".to_owned()])
+        );
+        assert_eq!(keys("/search"), Some(Vec::new()));
+        assert_eq!((keys("/cart"), keys("/other")), (None, None));
+        assert!(recipe.may_name("item:9") && !recipe.may_name("cart"));
+        let hole = "[[routes]]\npath = \"/a\"\nchanges = [\"{id}\"]";
+        assert!(Recipe::parse(hole).is_err());
     }
 
     #[test]
