@@ -13,6 +13,8 @@ mod process;
 mod processes;
 mod proxy;
 mod refusals;
+mod requests;
 mod secure;
+mod servants;
 mod setup;
 mod tunnel;
