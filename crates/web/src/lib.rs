@@ -4,16 +4,19 @@
 
 mod clock;
 mod follow;
+mod key_field;
 mod postgres;
 mod proxy;
 mod random;
 mod recipe;
+mod requests;
 mod route;
 mod status;
 mod table;
 mod template;
 
 pub use follow::{Start, follow};
+pub use key_field::KeyField;
 pub use postgres::{
     Deed, Finding, Found, GoingLive, Health, Look, Names, Numbers, Patience, Plan, Postgres,
     PostgresError, Question, Report, SetUp, Severity, Step, Task, Watched, check, keep,
@@ -25,7 +28,10 @@ pub use proxy::{
 };
 pub use random::number as random_id;
 pub use recipe::{Recipe, RecipeError, Rests, Route, Table};
+pub use requests::{
+    Calls, CallsError, KeepError, NotBegun, REQUEST_LIFE, Requests, Update, keep_requests,
+};
 pub use route::{Pattern, PatternError};
 pub use status::{Status, write_status};
-pub use table::table_of;
+pub use table::{table_of, table_of_requests, terms_of_requests};
 pub use template::{Template, TemplateError};

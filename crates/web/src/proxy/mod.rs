@@ -18,6 +18,8 @@ mod serve;
 mod shape;
 mod tls;
 mod tunnel;
+mod updating;
+mod upload;
 
 pub use cache::{Asked, Cache, Dependencies, Filling, Next};
 pub use clients::{serve, serve_tls};

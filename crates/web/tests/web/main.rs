@@ -3,6 +3,7 @@
 mod coherent;
 mod database;
 mod kept;
+mod key_fields;
 mod messages;
 mod origin;
 mod origins;
@@ -12,6 +13,8 @@ mod process;
 mod processes;
 mod proxy;
 mod refusals;
+mod requests;
 mod secure;
+mod servants;
 mod setup;
 mod tunnel;

@@ -1,0 +1,256 @@
+//! At a proxy: the updates that it has begun, and that are not over. It does no I/O and reads no clock.
+
+use super::wire::{KEY_BYTES_OF_UPDATE_MAX, ToKeeper};
+use std::collections::BTreeMap;
+use tokio::sync::oneshot;
+
+/// Updates of one proxy whose end it awaits. One more is not forwarded.
+pub(super) const FOLLOWED_MAX: usize = 8_192;
+
+/// Updates whose end nobody will learn. More of them count as one that may change anything, so that they hold up no others.
+const LINGERING_MAX: usize = 1_024;
+
+/// The open updates of a proxy.
+///
+/// Invariant: what a keeper has heard of this proxy, and is not over, is in here. So a list of it is all that the next keeper needs.
+#[derive(Debug, Default)]
+pub(super) struct OpenUpdates {
+    next: u64,
+    of: BTreeMap<u64, Open>,
+    lingering: usize,
+    /// The one that stands for those that linger beyond the limit, and when it was last said to linger.
+    all_others: Option<(u64, u64)>,
+}
+
+#[derive(Debug)]
+struct Open {
+    keys: Option<Vec<String>>,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// No keeper has acknowledged it: it is not forwarded. The generation of the table goes there.
+    Waits(oneshot::Sender<u64>),
+    /// It may be forwarded, or is.
+    Followed,
+    /// Its end comes by time, or by a call.
+    Called,
+    /// Its end comes by time.
+    Lingers,
+}
+
+impl OpenUpdates {
+    /// An update begins. None: too many are open.
+    pub(super) fn begin(
+        &mut self,
+        keys: Option<Vec<String>>,
+    ) -> Option<(u64, ToKeeper, oneshot::Receiver<u64>)> {
+        if self.of.len() - self.lingering >= FOLLOWED_MAX {
+            return None;
+        }
+        let bytes = |keys: &Vec<String>| keys.iter().map(|key| key.len() + 8).sum::<usize>();
+        let keys = keys.filter(|keys| bytes(keys) <= KEY_BYTES_OF_UPDATE_MAX);
+        let (says, begun) = oneshot::channel();
+        let update = self.insert(keys.clone(), State::Waits(says));
+        Some((update, ToKeeper::Begin { update, keys }, begun))
+    }
+
+    /// What a keeper has to know that does not know this proxy: all that is open, also what no keeper has acknowledged (trap W32).
+    pub(super) fn list(&self) -> Vec<ToKeeper> {
+        let mut list = Vec::new();
+        for (update, open) in &self.of {
+            let (update, keys) = (*update, open.keys.clone());
+            list.push(ToKeeper::Begin { update, keys });
+            if matches!(open.state, State::Called | State::Lingers) {
+                list.push(ToKeeper::Linger { update });
+            }
+        }
+        list
+    }
+
+    /// The keeper has acknowledged an update.
+    pub(super) fn begun(&mut self, update: u64, generation: u64) {
+        let Some(open) = self.of.get_mut(&update) else {
+            return;
+        };
+        if !matches!(open.state, State::Waits(_)) {
+            return;
+        }
+        if let State::Waits(says) = std::mem::replace(&mut open.state, State::Followed) {
+            // If nobody waits any more, its end is on the way.
+            let _ = says.send(generation);
+        }
+    }
+
+    /// The keeper has refused an update, so it is not open there. One that is forwarded lingers here, for the next keeper.
+    pub(super) fn refused(&mut self, update: u64) {
+        let waits = |open: &Open| matches!(open.state, State::Waits(_));
+        if self.of.get(&update).is_some_and(waits) {
+            self.of.remove(&update);
+        }
+    }
+
+    /// An update is over. None: it was before.
+    pub(super) fn end(&mut self, update: u64) -> Option<ToKeeper> {
+        self.remove(update)?;
+        Some(ToKeeper::End { update })
+    }
+
+    /// An update that a call may end.
+    pub(super) fn called(&mut self, update: u64) -> Option<ToKeeper> {
+        self.of.get_mut(&update)?.state = State::Called;
+        Some(ToKeeper::Linger { update })
+    }
+
+    /// Nobody will learn when an update ends. A life is the longest of a request.
+    pub(super) fn linger(&mut self, update: u64, now_ms: u64, life_ms: u64) -> Vec<ToKeeper> {
+        if !self.of.contains_key(&update) {
+            return Vec::new();
+        }
+        if self.lingering < LINGERING_MAX {
+            self.set_lingering(update);
+            return vec![ToKeeper::Linger { update }];
+        }
+        // The keeper handles these in order: the other one is odd before this one ends.
+        let mut says = Vec::new();
+        let said = self.all_others;
+        // An older one may be over there by now.
+        let young = said.filter(|(_, at_ms)| now_ms.saturating_sub(*at_ms) < life_ms / 2);
+        let other = match young {
+            Some((other, _)) => other,
+            None => {
+                let other = self.insert(None, State::Followed);
+                self.set_lingering(other);
+                let (update, keys) = (other, None);
+                says.push(ToKeeper::Begin { update, keys });
+                other
+            }
+        };
+        self.all_others = Some((other, now_ms));
+        says.push(ToKeeper::Linger { update: other });
+        says.extend(self.end(update));
+        says
+    }
+
+    /// An update has ended by time.
+    pub(super) fn over(&mut self, update: u64) {
+        let by_time = |open: &Open| matches!(open.state, State::Called | State::Lingers);
+        if self.of.get(&update).is_some_and(by_time) {
+            self.remove(update);
+        }
+    }
+
+    /// Whether an update is open.
+    pub(super) fn is_open(&self, update: u64) -> bool {
+        self.of.contains_key(&update)
+    }
+
+    fn insert(&mut self, keys: Option<Vec<String>>, state: State) -> u64 {
+        self.next += 1;
+        self.of.insert(self.next, Open { keys, state });
+        self.next
+    }
+
+    fn set_lingering(&mut self, update: u64) {
+        if let Some(open) = self.of.get_mut(&update)
+            && !matches!(open.state, State::Lingers)
+        {
+            open.state = State::Lingers;
+            self.lingering += 1;
+        }
+    }
+
+    fn remove(&mut self, update: u64) -> Option<()> {
+        let open = self.of.remove(&update)?;
+        if matches!(open.state, State::Lingers) {
+            self.lingering -= 1;
+        }
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIFE_MS: u64 = 1_000;
+
+    fn begun(open: &mut OpenUpdates, key: &str) -> u64 {
+        let (update, ..) = open.begin(Some(vec![key.to_owned()])).expect("room");
+        open.begun(update, 7);
+        update
+    }
+
+    /// Trap W32: what an old keeper may have acknowledged meanwhile is in the list, too.
+    #[test]
+    fn a_list_has_all_that_is_open_whatever_a_keeper_has_said() {
+        let mut open = OpenUpdates::default();
+        let (waits, said, mut waiting) = open.begin(Some(vec![String::from("a")])).expect("room");
+        let followed = begun(&mut open, "b");
+        let lingers = begun(&mut open, "c");
+        let over = begun(&mut open, "d");
+        open.linger(lingers, 0, LIFE_MS);
+        assert!(open.end(over).is_some() && open.end(over).is_none());
+        let list = open.list();
+        assert!(list.contains(&said) && waiting.try_recv().is_err());
+        assert!(list.contains(&ToKeeper::Linger { update: lingers }));
+        assert_eq!(list.len(), 4);
+        open.begun(waits, 9);
+        assert_eq!(waiting.try_recv(), Ok(9));
+        open.over(followed);
+        open.refused(followed);
+        open.over(lingers);
+        assert!(open.is_open(followed) && !open.is_open(lingers));
+    }
+
+    #[test]
+    fn one_that_is_refused_is_not_forwarded() {
+        let mut open = OpenUpdates::default();
+        let (update, _, mut waiting) = open.begin(None).expect("room");
+        open.refused(update);
+        assert_eq!(
+            waiting.try_recv(),
+            Err(oneshot::error::TryRecvError::Closed)
+        );
+        for _ in 0..FOLLOWED_MAX {
+            open.begin(None).expect("room");
+        }
+        assert!(open.begin(None).is_none());
+    }
+
+    #[test]
+    fn more_that_linger_count_as_one_that_may_change_anything() {
+        let mut open = OpenUpdates::default();
+        for _ in 0..LINGERING_MAX {
+            let update = begun(&mut open, "a");
+            open.linger(update, 0, LIFE_MS);
+        }
+        let first = begun(&mut open, "b");
+        let said = open.linger(first, 10, LIFE_MS);
+        let [
+            ToKeeper::Begin { update, keys: None },
+            ToKeeper::Linger { update: lingers },
+            ToKeeper::End { update: ended },
+        ] = said[..]
+        else {
+            panic!("{said:?}");
+        };
+        assert_eq!((update, ended), (lingers, first));
+        let second = begun(&mut open, "c");
+        let again = open.linger(second, 10 + LIFE_MS / 2 - 1, LIFE_MS);
+        assert_eq!(again[0], ToKeeper::Linger { update });
+        let third = begun(&mut open, "d");
+        let late = open.linger(third, 10 + LIFE_MS, LIFE_MS);
+        assert!(matches!(late[0], ToKeeper::Begin { keys: None, .. }));
+        assert_eq!(open.list().len(), 2 * (LINGERING_MAX + 2));
+    }
+
+    #[test]
+    fn keys_that_fit_into_no_line_are_not_known() {
+        let mut open = OpenUpdates::default();
+        let large = Some(vec!["x".repeat(KEY_BYTES_OF_UPDATE_MAX)]);
+        let (_, said, _) = open.begin(large).expect("room");
+        assert!(matches!(said, ToKeeper::Begin { keys: None, .. }));
+    }
+}
