@@ -29,7 +29,8 @@ pub use proxy::{
 pub use random::number as random_id;
 pub use recipe::{Recipe, RecipeError, Rests, Route, Table};
 pub use requests::{
-    Calls, CallsError, KeepError, NotBegun, REQUEST_LIFE, Requests, Update, keep_requests,
+    ByHand, Calls, CallsError, HandError, KeepError, NotBegun, OpenUpdates, REQUEST_LIFE, Requests,
+    ShownKeys, ShownUpdate, Update, end_by_hand, keep_requests, open_updates,
 };
 pub use route::{Pattern, PatternError};
 pub use status::{Status, write_status};

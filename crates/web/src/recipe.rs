@@ -1,7 +1,7 @@
 //! What an operator says of an application: which keys a row stands for, and which answers rest on which keys.
 
 use crate::key_field::KeyField;
-use crate::route::{Pattern, PatternError};
+use crate::route::{Pattern, PatternError, has_another_reading};
 use crate::template::{Template, TemplateError};
 use hyper::header::{self, HeaderName};
 use serde::Deserialize;
@@ -273,6 +273,14 @@ impl Recipe {
         all.any(|template| template.makes(key))
     }
 
+    /// The keys of routes that nothing here changes: an answer that rests on one would never end.
+    pub fn unchanged(&self) -> impl Iterator<Item = String> {
+        let keys = self.routes.iter().flat_map(Route::keys);
+        let filled = |key: &Template| key.fill(|_| Some("1")).unwrap_or_default();
+        keys.filter(move |key| !self.may_name(&filled(key)))
+            .map(Template::to_string)
+    }
+
     /// Whether answers that no route names are cached as the origin says.
     pub fn caches_others(&self) -> bool {
         self.others == Others::Cache
@@ -295,8 +303,12 @@ impl Recipe {
         keys.filter_map(|key| fill(key, &found)).collect()
     }
 
-    /// The keys that an unsafe request to a path changes, as the first route says that takes the path. None: nobody can say (rule W9).
+    /// The keys that an unsafe request to a path changes, as the first route says that takes the path. None: nobody can say (rule W9). A
+    /// path that an origin may read as another one is of that kind.
     pub fn changes(&self, path: &str) -> Option<Vec<String>> {
+        if has_another_reading(path) {
+            return None;
+        }
         let mut routes = self.routes.iter();
         let (route, found) = routes.find_map(|route| Some((route, route.found(path)?)))?;
         let changes = route.changes.as_ref()?.iter();
@@ -367,6 +379,12 @@ impl Route {
             without: written.without,
             also,
         })
+    }
+
+    /// The keys on which its answers may rest, beside those that they name.
+    fn keys(&self) -> impl Iterator<Item = &Template> {
+        let also = self.also.iter().flat_map(|also| &also.keys);
+        self.keys.iter().flatten().chain(also)
     }
 
     /// The fields of requests by which its answers may vary.
@@ -532,8 +550,19 @@ mod tests {
         assert_eq!(keys("/search"), Some(Vec::new()));
         assert_eq!((keys("/cart"), keys("/other")), (None, None));
         assert!(recipe.may_name("item:9") && !recipe.may_name("cart"));
+        assert_eq!(keys("/items/%37"), None, "it may be item 7, too");
         let hole = "[[routes]]\npath = \"/a\"\nchanges = [\"{id}\"]";
         assert!(Recipe::parse(hole).is_err());
+    }
+
+    #[test]
+    fn a_key_of_a_route_that_nothing_changes_is_found() {
+        let recipe = "known = [\"html\"]\n[[routes]]\npath = \"/items/{id}\"\nkeys = [\"item:{id}\", \"html\", \"shelf\"]\n\
+            also = [{ contains = \"a\", keys = [\"stock:{id}\"] }]\n\
+            [[routes]]\npath = \"/edit/{item}\"\nchanges = [\"item:{item}\"]";
+        let recipe = Recipe::parse(recipe).expect("a recipe");
+        let found: Vec<String> = recipe.unchanged().collect();
+        assert_eq!(found, ["shelf", "stock:{id}"]);
     }
 
     #[test]

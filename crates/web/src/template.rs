@@ -29,6 +29,16 @@ impl fmt::Display for TemplateError {
 
 impl std::error::Error for TemplateError {}
 
+/// As it was written.
+impl fmt::Display for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|part| match part {
+            Part::Text(words) => f.write_str(words),
+            Part::Hole(name) => write!(f, "{{{name}}}"),
+        })
+    }
+}
+
 impl Template {
     /// Reads a template.
     ///

@@ -115,8 +115,7 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
 
     /// The same with requests as the source: each unsafe one is an update.
     pub fn with_requests(mut self, requests: Requests) -> Self {
-        let (origin, budget) = (Arc::clone(&self.origin), self.budget.clone());
-        self.updating = Some(Updating::new(requests, origin, budget));
+        self.updating = Some(Updating::new(requests, Arc::clone(&self.origin)));
         self
     }
 

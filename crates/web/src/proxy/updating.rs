@@ -3,7 +3,7 @@
 use super::answer::{drop_fields_of_connection, says_its_end};
 use super::building::Budget;
 use super::origin::{BodyError, Origin, OriginError, Outgoing, Tries};
-use super::upload::{NoUpload, Upload};
+use super::upload::{self, NoUpload, Upload};
 use crate::requests::{NotBegun, Requests, Update};
 use bytes::Bytes;
 use http_body_util::BodyExt;
@@ -29,7 +29,7 @@ const TAKES_WITHIN: Duration = Duration::from_secs(30);
 pub(crate) struct Updating {
     requests: Requests,
     origin: Arc<Origin>,
-    budget: Budget,
+    uploads: Budget,
 }
 
 /// Why there is no answer of the origin.
@@ -50,11 +50,11 @@ struct Changing {
 }
 
 impl Updating {
-    pub(crate) fn new(requests: Requests, origin: Arc<Origin>, budget: Budget) -> Self {
+    pub(crate) fn new(requests: Requests, origin: Arc<Origin>) -> Self {
         Updating {
             requests,
             origin,
-            budget,
+            uploads: upload::budget(),
         }
     }
 
@@ -68,7 +68,7 @@ impl Updating {
         let (mut head, body) = request.into_parts();
         drop_fields_of_connection(&mut head.headers);
         head.headers.remove(header::EXPECT);
-        let upload = Upload::read(body, &self.budget).await;
+        let upload = Upload::read(body, &self.uploads).await;
         let upload = upload.map_err(NotUpdated::NoUpload)?;
         let update = self.begin(keys.clone()).await?;
         let (says, answer) = oneshot::channel();
@@ -119,8 +119,13 @@ impl Updating {
         let mut body = upload.boxed();
         loop {
             let is_last = !may_repeat || !tries.are_left();
-            update.forwards();
+            update.forwards().map_err(NotUpdated::NotBegun)?;
             let error = match self.send_once(&mut tries, &changing.head, body).await {
+                // Nobody has asked for a tunnel. Its update lingers.
+                Ok(answer) if answer.status() == StatusCode::SWITCHING_PROTOCOLS => {
+                    let words = String::from("it turns to another protocol");
+                    return Err(NotUpdated::Origin(OriginError::Away(words)));
+                }
                 Ok(answer) => return Ok((answer, update)),
                 Err(error) => error,
             };
@@ -153,17 +158,19 @@ impl Updating {
     }
 }
 
-/// Whether nothing comes after such an answer. After the others the application may work on (trap W31).
+/// Whether nothing comes after such an answer. After the others the application may work on (trap W31). Gateways have statuses of their own
+/// from 500 on, so only those that an application gives are final there.
 fn is_final(status: StatusCode) -> bool {
-    let open = [
-        StatusCode::SWITCHING_PROTOCOLS,
-        StatusCode::ACCEPTED,
-        StatusCode::REQUEST_TIMEOUT,
-        StatusCode::BAD_GATEWAY,
-        StatusCode::SERVICE_UNAVAILABLE,
-        StatusCode::GATEWAY_TIMEOUT,
+    let open = [StatusCode::ACCEPTED, StatusCode::REQUEST_TIMEOUT];
+    let of_applications = [
+        StatusCode::INTERNAL_SERVER_ERROR,
+        StatusCode::NOT_IMPLEMENTED,
+        StatusCode::HTTP_VERSION_NOT_SUPPORTED,
     ];
-    !open.contains(&status)
+    match status.as_u16() {
+        200..500 => !open.contains(&status),
+        _ => of_applications.contains(&status),
+    }
 }
 
 /// Reads an answer to its end, also if its client is gone or slow. Only then the update ends, if the answer is final and says where it ends.
@@ -251,7 +258,7 @@ mod tests {
         for status in [200, 204, 303, 400, 404, 409, 500, 501] {
             assert!(is_final(StatusCode::from_u16(status).expect("a status")));
         }
-        for status in [202, 408, 502, 503, 504] {
+        for status in [101, 202, 408, 502, 503, 504, 520, 524, 599, 999] {
             assert!(!is_final(StatusCode::from_u16(status).expect("a status")));
         }
     }

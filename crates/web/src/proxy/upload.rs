@@ -9,12 +9,19 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// A body of more bytes is forwarded while it comes.
 const UPLOAD_BYTES_MAX: usize = 8 << 20;
 
-/// How long a client may pause inside a body that the proxy waits for.
+/// Bodies of all clients that the proxy waits for have at most so many bytes together. With more, they are forwarded while they come.
+const UPLOADS_BYTES_MAX: u64 = 64 << 20;
+
+/// How long a client may pause inside a body that the proxy waits for ...
 const GOES_ON_WITHIN: Duration = Duration::from_secs(30);
+
+/// ... and how long all of it may take.
+const COMES_WITHIN: Duration = Duration::from_secs(300);
 
 /// Why a body is not here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,14 +41,21 @@ pub(crate) struct Upload {
     _share: Share,
 }
 
+/// The memory for the bodies of all clients. It is none of that in which answers are stored: slow uploads take no room from them.
+pub(crate) fn budget() -> Budget {
+    Budget::of(UPLOADS_BYTES_MAX)
+}
+
 impl Upload {
     /// Reads a body to its end. A large one, or one for which there is no memory, is only begun.
     pub(crate) async fn read(mut body: Incoming, budget: &Budget) -> Result<Self, NoUpload> {
+        let end = Instant::now() + COMES_WITHIN;
         let share = budget.share();
         let mut parts = VecDeque::new();
         let mut length = 0;
         while length <= UPLOAD_BYTES_MAX && share.has_room() {
-            let frame = tokio::time::timeout(GOES_ON_WITHIN, body.frame()).await;
+            let until = end.min(Instant::now() + GOES_ON_WITHIN);
+            let frame = tokio::time::timeout_at(until, body.frame()).await;
             let frame = frame.map_err(|_| NoUpload::Slow)?;
             let Some(frame) = frame.transpose().map_err(|_| NoUpload::Cut)? else {
                 return Ok(Upload {

@@ -27,6 +27,12 @@ const BEATS_ARE_OLD: Duration = Duration::from_millis(BEAT_MS_MAX + 1);
 /// How often it beats.
 const BEAT_EVERY: Duration = Duration::from_millis(250);
 
+/// How long a keeper that is to stop hears proxies that stop at the same time.
+const LEAVES_WITHIN: Duration = Duration::from_secs(1);
+
+/// Connections beside those of proxies: of people's commands, and of proxies that come back.
+const OTHERS_MAX: usize = 16;
+
 /// Messages of all proxies that wait for the keeper. More wait in the sockets.
 const HEARD_WAITING: usize = 1_024;
 
@@ -80,13 +86,14 @@ pub async fn keep_requests<C: Writable + Send>(
 ) -> Result<(), KeepError> {
     let own = Address::read(table).map_err(KeepError::Table)?;
     let mut keeping = Keeping::begin((table, own), writer, life, &report);
+    let (says, mut heard) = mpsc::channel(HEARD_WAITING);
     let kept = tokio::select! {
-        kept = keeping.run() => kept,
+        kept = keeping.run(says, &mut heard) => kept,
         _ = stop.wait_for(|stop| *stop) => Ok(()),
     };
-    // There are no hits from now on.
+    // There are no hits from now on, and nothing is acknowledged.
     keeping.ledger.restart(random::number());
-    keeping.leave();
+    keeping.leave(&mut heard).await;
     kept
 }
 
@@ -135,11 +142,14 @@ impl<'a, C: Writable> Keeping<'a, C> {
         keeping
     }
 
-    async fn run(&mut self) -> Result<(), KeepError> {
+    async fn run(
+        &mut self,
+        says: mpsc::Sender<Heard>,
+        heard: &mut mpsc::Receiver<Heard>,
+    ) -> Result<(), KeepError> {
         // Proxies may serve hits of the table before for so long, and would not see what is acknowledged here (rule W7).
         tokio::time::sleep(BEATS_ARE_OLD).await;
         let listener = self.listen()?;
-        let (says, mut heard) = mpsc::channel(HEARD_WAITING);
         let mut beats = tokio::time::interval_at(Instant::now(), BEAT_EVERY);
         beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -189,8 +199,8 @@ impl<'a, C: Writable> Keeping<'a, C> {
         while self.connections.try_join_next().is_some() {}
         let user = rustix::process::geteuid().as_raw();
         let is_own = stream.peer_cred().is_ok_and(|peer| peer.uid() == user);
-        if !is_own || self.proxies.len() >= PROXIES_MAX {
-            tracing::warn!("a proxy is not let in: another user's, or one too many");
+        if !is_own || self.proxies.len() >= PROXIES_MAX + OTHERS_MAX {
+            tracing::warn!("a connection is refused: another user's, or one too many");
             return;
         }
         self.next += 1;
@@ -275,9 +285,30 @@ impl<'a, C: Writable> Keeping<'a, C> {
         });
     }
 
-    fn leave(&self) {
-        if self.look().is_ok() {
-            let _ = fs::remove_file(socket_of(self.table));
+    /// Notes what proxies say that stop at the same time, so that the next keeper does not wait for them.
+    async fn leave(&mut self, heard: &mut mpsc::Receiver<Heard>) {
+        if self.look().is_err() {
+            return;
+        }
+        let _ = fs::remove_file(socket_of(self.table));
+        let end = Instant::now() + LEAVES_WITHIN;
+        while !self.proxies.is_empty()
+            && let Ok(Some((from, said))) = tokio::time::timeout_at(end, heard.recv()).await
+        {
+            match said {
+                None => {
+                    self.proxies.remove(&from);
+                    self.lives.lost(from, clock::now_ms());
+                }
+                // What is over is over. Nothing begins any more.
+                Some(said @ ToKeeper::End { .. }) => {
+                    self.lives.hear(from, said, clock::now_ms());
+                }
+                Some(_) => {}
+            }
+        }
+        if let Err(error) = self.write_book() {
+            tracing::warn!("{error}");
         }
     }
 }

@@ -17,6 +17,9 @@ use tokio::sync::{mpsc, watch};
 /// How long a request waits for the keeper's acknowledgement. Without one it is not forwarded.
 const BEGUN_WITHIN: Duration = Duration::from_secs(4);
 
+/// How long after the begin of its update a request may leave.
+const FORWARDED_WITHIN: Duration = Duration::from_secs(5);
+
 /// How long after a loss the proxy looks for a keeper again.
 const AGAIN_AFTER: Duration = Duration::from_millis(50);
 
@@ -73,6 +76,7 @@ impl std::error::Error for NotBegun {}
 pub struct Update {
     requests: Requests,
     update: u64,
+    begun_ms: u64,
     is_forwarded: bool,
     is_over: bool,
 }
@@ -109,6 +113,7 @@ impl Requests {
             let update = Update {
                 requests: self.clone(),
                 update,
+                begun_ms: clock::now_ms(),
                 is_forwarded: false,
                 is_over: false,
             };
@@ -174,7 +179,8 @@ impl Requests {
             return Err(io::Error::other("the keeper is another user's"));
         }
         let (reads, mut writes) = stream.into_split();
-        let (list, mut told) = self.state().connect();
+        let life_ms = self.0.life_ms.load(Ordering::Relaxed);
+        let (list, mut told) = self.state().connect(clock::now_ms(), life_ms);
         let tells = async {
             let process = std::process::id();
             wire::write(&mut writes, &ToKeeper::Hello { life, process }).await?;
@@ -207,6 +213,8 @@ impl Requests {
             ToProxy::Begun { update, generation } => state.open.begun(update, generation),
             ToProxy::Refused { update } => state.open.refused(update),
             ToProxy::Over { update } => state.open.over(update),
+            // These go to people's commands.
+            ToProxy::Shown(_) | ToProxy::ByHand(_) => {}
         }
     }
 
@@ -217,10 +225,10 @@ impl Requests {
 
 impl State {
     /// A connection begins: the list comes first, and all messages after it.
-    fn connect(&mut self) -> (Vec<ToKeeper>, mpsc::Receiver<ToKeeper>) {
+    fn connect(&mut self, now_ms: u64, life_ms: u64) -> (Vec<ToKeeper>, mpsc::Receiver<ToKeeper>) {
         let (keeper, told) = mpsc::channel(TOLD_WAITING);
         self.keeper = Some(keeper);
-        (self.open.list(), told)
+        (self.open.list(now_ms, life_ms), told)
     }
 
     /// Without a connection, the next list says it.
@@ -238,8 +246,17 @@ impl State {
 
 impl Update {
     /// Its request leaves for the origin now.
-    pub fn forwards(&mut self) {
+    ///
+    /// # Errors
+    ///
+    /// The acknowledgement is old: this process was stopped, and a keeper of now may not know the update any more. Nothing may leave.
+    pub fn forwards(&mut self) -> Result<(), NotBegun> {
+        let age_ms = clock::now_ms().saturating_sub(self.begun_ms);
+        if age_ms > FORWARDED_WITHIN.as_millis() as u64 {
+            return Err(NotBegun::NoKeeper);
+        }
         self.is_forwarded = true;
+        Ok(())
     }
 
     /// It is visible, or it never will be.
@@ -263,19 +280,13 @@ impl Drop for Update {
         if self.is_over {
             return;
         }
-        let life_ms = self.requests.0.life_ms.load(Ordering::Relaxed);
         let mut state = self.requests.state();
-        match self.is_forwarded {
+        let says = match self.is_forwarded {
             // The origin may be at work on it.
-            true => {
-                let says = state.open.linger(self.update, clock::now_ms(), life_ms);
-                state.tell_all(says);
-            }
-            false => {
-                let end = state.open.end(self.update);
-                state.tell_all(end);
-            }
-        }
+            true => state.open.linger(self.update, clock::now_ms()),
+            false => state.open.end(self.update),
+        };
+        state.tell_all(says);
     }
 }
 

@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 /// Updates of one proxy whose end it awaits. One more is not forwarded.
 pub(super) const FOLLOWED_MAX: usize = 8_192;
 
-/// Updates whose end nobody will learn. More of them count as one that may change anything, so that they hold up no others.
+/// Updates whose end nobody will learn. More of them count as one that may change anything (rule W9), so that they hold up no others.
 const LINGERING_MAX: usize = 1_024;
 
 /// The open updates of a proxy.
@@ -18,8 +18,8 @@ pub(super) struct OpenUpdates {
     next: u64,
     of: BTreeMap<u64, Open>,
     lingering: usize,
-    /// The one that stands for those that linger beyond the limit, and when it was last said to linger.
-    all_others: Option<(u64, u64)>,
+    /// When one more began to linger than are counted.
+    folded_ms: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -56,9 +56,14 @@ impl OpenUpdates {
         Some((update, ToKeeper::Begin { update, keys }, begun))
     }
 
-    /// What a keeper has to know that does not know this proxy: all that is open, also what no keeper has acknowledged (trap W32).
-    pub(super) fn list(&self) -> Vec<ToKeeper> {
+    /// What a keeper has to know that does not know this proxy: all that is open, also what no keeper has acknowledged (trap W32). A life is
+    /// the longest of a request.
+    pub(super) fn list(&self, now_ms: u64, life_ms: u64) -> Vec<ToKeeper> {
         let mut list = Vec::new();
+        let is_young = |at_ms: u64| now_ms.saturating_sub(at_ms) < life_ms;
+        if self.folded_ms.is_some_and(is_young) {
+            list.push(ToKeeper::Fold { update: None });
+        }
         for (update, open) in &self.of {
             let (update, keys) = (*update, open.keys.clone());
             list.push(ToKeeper::Begin { update, keys });
@@ -103,37 +108,22 @@ impl OpenUpdates {
         Some(ToKeeper::Linger { update })
     }
 
-    /// Nobody will learn when an update ends. A life is the longest of a request.
-    pub(super) fn linger(&mut self, update: u64, now_ms: u64, life_ms: u64) -> Vec<ToKeeper> {
+    /// Nobody will learn when an update ends.
+    pub(super) fn linger(&mut self, update: u64, now_ms: u64) -> Option<ToKeeper> {
         if !self.of.contains_key(&update) {
-            return Vec::new();
+            return None;
         }
         if self.lingering < LINGERING_MAX {
             self.set_lingering(update);
-            return vec![ToKeeper::Linger { update }];
+            return Some(ToKeeper::Linger { update });
         }
-        // The keeper handles these in order: the other one is odd before this one ends.
-        let mut says = Vec::new();
-        let said = self.all_others;
-        // An older one may be over there by now.
-        let young = said.filter(|(_, at_ms)| now_ms.saturating_sub(*at_ms) < life_ms / 2);
-        let other = match young {
-            Some((other, _)) => other,
-            None => {
-                let other = self.insert(None, State::Followed);
-                self.set_lingering(other);
-                let (update, keys) = (other, None);
-                says.push(ToKeeper::Begin { update, keys });
-                other
-            }
-        };
-        self.all_others = Some((other, now_ms));
-        says.push(ToKeeper::Linger { update: other });
-        says.extend(self.end(update));
-        says
+        self.folded_ms = Some(now_ms);
+        self.remove(update);
+        let update = Some(update);
+        Some(ToKeeper::Fold { update })
     }
 
-    /// An update has ended by time.
+    /// An update has ended at the keeper, by time or by hand.
     pub(super) fn over(&mut self, update: u64) {
         let by_time = |open: &Open| matches!(open.state, State::Called | State::Lingers);
         if self.of.get(&update).is_some_and(by_time) {
@@ -190,9 +180,9 @@ mod tests {
         let followed = begun(&mut open, "b");
         let lingers = begun(&mut open, "c");
         let over = begun(&mut open, "d");
-        open.linger(lingers, 0, LIFE_MS);
+        open.linger(lingers, 0);
         assert!(open.end(over).is_some() && open.end(over).is_none());
-        let list = open.list();
+        let list = open.list(0, LIFE_MS);
         assert!(list.contains(&said) && waiting.try_recv().is_err());
         assert!(list.contains(&ToKeeper::Linger { update: lingers }));
         assert_eq!(list.len(), 4);
@@ -224,26 +214,17 @@ mod tests {
         let mut open = OpenUpdates::default();
         for _ in 0..LINGERING_MAX {
             let update = begun(&mut open, "a");
-            open.linger(update, 0, LIFE_MS);
+            open.linger(update, 0);
         }
         let first = begun(&mut open, "b");
-        let said = open.linger(first, 10, LIFE_MS);
-        let [
-            ToKeeper::Begin { update, keys: None },
-            ToKeeper::Linger { update: lingers },
-            ToKeeper::End { update: ended },
-        ] = said[..]
-        else {
-            panic!("{said:?}");
-        };
-        assert_eq!((update, ended), (lingers, first));
-        let second = begun(&mut open, "c");
-        let again = open.linger(second, 10 + LIFE_MS / 2 - 1, LIFE_MS);
-        assert_eq!(again[0], ToKeeper::Linger { update });
-        let third = begun(&mut open, "d");
-        let late = open.linger(third, 10 + LIFE_MS, LIFE_MS);
-        assert!(matches!(late[0], ToKeeper::Begin { keys: None, .. }));
-        assert_eq!(open.list().len(), 2 * (LINGERING_MAX + 2));
+        let said = open.linger(first, 10);
+        let update = Some(first);
+        assert_eq!(said, Some(ToKeeper::Fold { update }));
+        assert!(!open.is_open(first) && open.linger(first, 10).is_none());
+        let folded = ToKeeper::Fold { update: None };
+        assert!(open.list(9 + LIFE_MS, LIFE_MS).contains(&folded));
+        let late = open.list(10 + LIFE_MS, LIFE_MS);
+        assert!(!late.contains(&folded) && late.len() == 2 * LINGERING_MAX);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What a proxy and the keeper of requests send each other: lines of JSON over a socket of the machine.
 
+use super::shown::OpenUpdates;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -29,6 +30,13 @@ pub(super) enum ToKeeper {
     End { update: u64 },
     /// Nobody will learn when the update ends: it is over when the longest life of a request has passed.
     Linger { update: u64 },
+    /// The update lingers as one of many, which count as one: something may be changing until the longest life of a request has passed. A
+    /// list says it without an update.
+    Fold { update: Option<u64> },
+    /// A person asks what is open. The keeper answers with [`ToProxy::Shown`].
+    Show,
+    /// A person knows that an update is over: the keeper's number of it. The keeper answers with [`ToProxy::ByHand`].
+    EndByHand { id: u64 },
 }
 
 /// What the keeper sends.
@@ -41,8 +49,25 @@ pub(super) enum ToProxy {
     Begun { update: u64, generation: u64 },
     /// Too many updates are open: this one must not be forwarded.
     Refused { update: u64 },
-    /// An update that nobody could follow has ended by time.
+    /// An update that nobody could follow has ended, by time or by hand.
     Over { update: u64 },
+    /// What is open.
+    Shown(OpenUpdates),
+    /// What became of an update that a person has ended.
+    ByHand(ByHand),
+}
+
+/// What became of an update that a person has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum ByHand {
+    /// It is over.
+    Ended,
+    /// Its proxy follows it, so it is open still.
+    Followed,
+    /// No such update is open.
+    NotOpen,
 }
 
 /// Where the keeper of a table listens: beside the file with its address.
