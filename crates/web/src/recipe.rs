@@ -273,6 +273,16 @@ impl Recipe {
         all.any(|template| template.makes(key))
     }
 
+    /// Whether it says what rows of tables stand for.
+    pub fn has_tables(&self) -> bool {
+        !self.tables.is_empty()
+    }
+
+    /// Whether it says what unsafe requests change.
+    pub fn has_changes(&self) -> bool {
+        self.routes.iter().any(|route| route.changes.is_some())
+    }
+
     /// The keys of routes that nothing here changes: an answer that rests on one would never end.
     pub fn unchanged(&self) -> impl Iterator<Item = String> {
         let keys = self.routes.iter().flat_map(Route::keys);

@@ -152,6 +152,17 @@ impl Requests {
         self.state().open.is_open(update)
     }
 
+    /// Waits until no request is under way whose end this proxy learns, or for so long.
+    pub async fn settle(&self, within: Duration) {
+        let settled = async {
+            while self.state().open.followed() > 0 {
+                tokio::time::sleep(AGAIN_AFTER).await;
+            }
+        };
+        // Those that are left end by time.
+        let _ = tokio::time::timeout(within, settled).await;
+    }
+
     /// Connects to the keeper beside a table again and again, until it is told to stop.
     pub async fn run(self, table: &Path, mut stop: watch::Receiver<bool>) {
         let path = socket_of(table);

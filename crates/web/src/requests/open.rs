@@ -131,6 +131,13 @@ impl OpenUpdates {
         }
     }
 
+    /// How many updates have an end that this proxy learns.
+    pub(super) fn followed(&self) -> usize {
+        let of = self.of.values();
+        of.filter(|open| matches!(open.state, State::Waits(_) | State::Followed))
+            .count()
+    }
+
     /// Whether an update is open.
     pub(super) fn is_open(&self, update: u64) -> bool {
         self.of.contains_key(&update)

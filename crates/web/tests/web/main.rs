@@ -1,5 +1,6 @@
 //! The proxy and its keeper beside a real PostgreSQL.
 
+mod application;
 mod coherent;
 mod database;
 mod kept;
@@ -12,6 +13,7 @@ mod postgres;
 mod process;
 mod processes;
 mod proxy;
+mod race;
 mod refusals;
 mod requests;
 mod secure;

@@ -5,7 +5,7 @@ use crate::failure::{Code, Failure};
 use std::fs;
 use std::path::{Path, PathBuf};
 use thorp_server::{LogConfig, init_logs};
-use thorp_web::{Postgres, PostgresError, Recipe, table_of};
+use thorp_web::{Postgres, PostgresError, Recipe, table_of, table_of_requests};
 use tokio::runtime::{Builder, Runtime};
 
 /// A database at an address.
@@ -31,10 +31,19 @@ pub(super) fn table(named: Option<&PathBuf>, source: &Postgres) -> Result<PathBu
     if let Some(named) = named {
         return Ok(named.clone());
     }
-    table_of(source).map_err(|error| {
-        let what = format!("there is no place for the table: {error}");
-        Failure::new(what, "name a file with --table").with(Code::Usage)
-    })
+    table_of(source).map_err(no_place)
+}
+
+/// The same with requests as the source.
+pub(super) fn table_by_name(named: Option<&PathBuf>, name: &str) -> Result<PathBuf, Failure> {
+    named
+        .cloned()
+        .map_or_else(|| table_of_requests(name).map_err(no_place), Ok)
+}
+
+fn no_place(error: std::io::Error) -> Failure {
+    let what = format!("there is no place for the table: {error}");
+    Failure::new(what, "name a file with --table").with(Code::Usage)
 }
 
 /// What the database said, for a person.
