@@ -4,10 +4,10 @@ use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use std::collections::BTreeSet;
 
 /// Keys that the fields of one answer name. An answer with more rests on *everything*.
-pub(crate) const KEYS_OF_ANSWER_MAX: usize = 1_024;
+pub const KEYS_OF_ANSWER_MAX: usize = 1_024;
 
 /// Bytes of the fields of one answer that name keys. An answer with more rests on *everything*.
-pub(crate) const KEY_FIELD_BYTES_MAX: usize = 16 << 10;
+pub const KEY_FIELD_BYTES_MAX: usize = 16 << 10;
 
 /// A field that names keys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -5,6 +5,7 @@
 mod clock;
 mod follow;
 mod key_field;
+mod limits;
 mod postgres;
 mod proxy;
 mod random;
@@ -17,6 +18,11 @@ mod template;
 
 pub use follow::{Start, follow};
 pub use key_field::KeyField;
+pub use limits::{
+    CALLS_OPEN_MAX, FOLLOWED_MAX, KEY_BYTES_OF_UPDATE_MAX, KEY_FIELD_BYTES_MAX, KEYS_OF_ANSWER_MAX,
+    KEYS_OF_CALL_MAX, LINGERING_MAX, PROXIES_MAX, UPDATES_OF_PROXY_MAX, UPLOAD_BYTES_MAX,
+    UPLOADS_BYTES_MAX,
+};
 pub use postgres::{
     Deed, Finding, Found, GoingLive, Health, Look, Names, Numbers, Patience, Plan, Postgres,
     PostgresError, Question, Report, SetUp, Severity, Step, Task, Watched, check, keep,

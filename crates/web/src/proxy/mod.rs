@@ -27,3 +27,4 @@ pub use entries::Weight;
 pub use flights::{Moment, Waiting};
 pub use serve::{Proxy, ProxyError};
 pub use tls::{Tls, TlsError};
+pub use upload::{UPLOAD_BYTES_MAX, UPLOADS_BYTES_MAX};

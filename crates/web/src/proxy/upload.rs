@@ -12,10 +12,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// A body of more bytes is forwarded while it comes.
-const UPLOAD_BYTES_MAX: usize = 8 << 20;
+pub const UPLOAD_BYTES_MAX: usize = 8 << 20;
 
 /// Bodies of all clients that the proxy waits for have at most so many bytes together. With more, they are forwarded while they come.
-const UPLOADS_BYTES_MAX: u64 = 64 << 20;
+pub const UPLOADS_BYTES_MAX: u64 = 64 << 20;
 
 /// How long a client may pause inside a body that the proxy waits for ...
 const GOES_ON_WITHIN: Duration = Duration::from_secs(30);

@@ -20,10 +20,10 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 
 /// Updates that calls have begun, and that are open. One more is refused.
-const CALLS_OPEN_MAX: usize = 1_024;
+pub const CALLS_OPEN_MAX: usize = 1_024;
 
 /// Keys of one call.
-const KEYS_OF_CALL_MAX: usize = 1_024;
+pub const KEYS_OF_CALL_MAX: usize = 1_024;
 
 /// The body of a call.
 const BODY_BYTES_MAX: usize = 64 << 10;

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use thorp_versions::{Event, OPEN_UPDATES_MAX, Place, UpdateId};
 
 /// Open updates of one proxy.
-pub(super) const UPDATES_OF_PROXY_MAX: usize = 16_384;
+pub const UPDATES_OF_PROXY_MAX: usize = 16_384;
 
 /// Proxies that are connected, or whose updates are open still. One more takes the place of one that is gone, or is not let in.
-pub(super) const PROXIES_MAX: usize = 64;
+pub const PROXIES_MAX: usize = 64;
 
 /// The update of the keeper's own: proxies of before may have open updates that it does not know.
 pub(super) const OF_BEFORE: UpdateId = UpdateId(0);

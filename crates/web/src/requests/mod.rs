@@ -24,6 +24,15 @@ mod shown;
 mod updates;
 mod wire;
 
+pub(crate) mod limits {
+    //! What the page of limits names.
+
+    pub use super::calls::{CALLS_OPEN_MAX, KEYS_OF_CALL_MAX};
+    pub use super::lives::{PROXIES_MAX, UPDATES_OF_PROXY_MAX};
+    pub use super::open::{FOLLOWED_MAX, LINGERING_MAX};
+    pub use super::wire::KEY_BYTES_OF_UPDATE_MAX;
+}
+
 pub use calls::{Calls, CallsError};
 pub use hand::{HandError, end_by_hand, open_updates};
 pub use keep::{KeepError, REQUEST_LIFE, keep_requests};

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use tokio::sync::oneshot;
 
 /// Updates of one proxy whose end it awaits. One more is not forwarded.
-pub(super) const FOLLOWED_MAX: usize = 8_192;
+pub const FOLLOWED_MAX: usize = 8_192;
 
 /// Updates whose end nobody will learn. More of them count as one that may change anything (rule W9), so that they hold up no others.
-const LINGERING_MAX: usize = 1_024;
+pub const LINGERING_MAX: usize = 1_024;
 
 /// The open updates of a proxy.
 ///

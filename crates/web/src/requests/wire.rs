@@ -11,7 +11,7 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWr
 const LINE_BYTES_MAX: u64 = 256 << 10;
 
 /// The keys of one update have at most so many bytes. Those of a larger one count as unknown (rule W9), so that each fits into a line.
-pub(super) const KEY_BYTES_OF_UPDATE_MAX: usize = 32 << 10;
+pub const KEY_BYTES_OF_UPDATE_MAX: usize = 32 << 10;
 
 /// What a proxy sends. Updates have numbers of the proxy's own.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -52,7 +52,7 @@ impl Beside {
         let start = match options.no_keeper {
             true => None,
             false => {
-                let life = options.noting.life.request_seconds.to_string();
+                let life = options.request_seconds.to_string();
                 let flags = [("--request-seconds", OsString::from(life))];
                 let table = noting.table();
                 Some(keeper_of(options, &["--requests"], &flags, table)?)

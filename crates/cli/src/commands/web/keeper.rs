@@ -1,6 +1,6 @@
 //! `thorp web keeper`: notes what each commit of a database changes, or each unsafe request, before anybody can see it.
 
-use super::source::{log, recipe, runtime, source, table, table_by_name};
+use super::source::{log, recipe, runtime, seconds, source, table, table_by_name};
 use crate::commands::node::{Shutdown, shutdown};
 use crate::commands::{say, say_json};
 use crate::failure::{Code, Failure};
@@ -35,36 +35,26 @@ pub(crate) struct Options {
     /// Note what unsafe requests (POST, PUT ...) change, instead of commits
     #[arg(long, conflicts_with_all = ["postgres", "recipe"])]
     requests: bool,
-    #[command(flatten)]
-    life: Life,
+    /// With --requests: the longest time in seconds that the origin works on one request
+    #[arg(long, value_name = "SECONDS", requires = "requests", default_value_t = REQUEST_LIFE.as_secs())]
+    #[arg(value_parser = seconds())]
+    request_seconds: u64,
     /// The file by which proxies find its table [default: one of the database, in a directory of this user]
     #[arg(long, value_name = "FILE")]
-    pub(super) table: Option<PathBuf>,
+    table: Option<PathBuf>,
     /// What its publication, slot and standby are called in the database
     #[arg(long, value_name = "NAME", default_value = "thorp")]
-    pub(super) name: String,
+    name: String,
     /// error, warn, info, debug or trace
     #[arg(long, value_name = "LEVEL", default_value = "warn")]
     log_level: String,
     /// Tell in JSON which file it has, once it runs
     #[arg(long)]
-    pub(super) json: bool,
+    json: bool,
     /// Shut down when standard input ends: for programs that start this one
     #[arg(long, hide = true)]
     until_stdin_closes: bool,
 }
-
-/// How long the origin may work.
-#[derive(Args, Debug)]
-pub(super) struct Life {
-    /// With --requests: the longest time in seconds that the origin works on one request
-    #[arg(long, value_name = "SECONDS", requires = "requests", default_value_t = REQUEST_LIFE.as_secs())]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..=REQUEST_SECONDS_MAX))]
-    pub(super) request_seconds: u64,
-}
-
-/// A request that runs for more than a day is a mistake.
-const REQUEST_SECONDS_MAX: u64 = 86_400;
 
 /// Runs until it is told to end.
 pub(super) fn run(options: &Options) -> Result<(), Failure> {
@@ -119,7 +109,7 @@ fn run_of_requests(options: &Options) -> Result<(), Failure> {
     log(&options.log_level)?;
     let kept = Kept::make(&table, terms_of_requests(&options.name), random_id());
     let writer = Writer::new(kept.map_err(refused)?);
-    let life = Duration::from_secs(options.life.request_seconds);
+    let life = Duration::from_secs(options.request_seconds);
     runtime()?.block_on(async {
         let shutdown = shutdown(options.until_stdin_closes)?;
         let (says, report) = watch::channel(Report::new());

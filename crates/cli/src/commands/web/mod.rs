@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use thorp_server::Bytes;
 use thorp_versions::Followed;
-use thorp_web::{Proxy, Tls, serve, serve_tls};
+use thorp_web::{Proxy, REQUEST_LIFE, Tls, serve, serve_tls};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
@@ -59,8 +59,19 @@ struct ProxyOptions {
     /// Its database, as postgresql:///shop
     #[arg(long, value_name = "URL", requires = "recipe")]
     postgres: Option<String>,
-    #[command(flatten)]
-    noting: noting::NotingOptions,
+    /// Each unsafe request (POST, PUT ...) is a change: no database is watched
+    #[arg(long, requires = "recipe", conflicts_with = "postgres")]
+    requests: bool,
+    /// With --requests: the longest time in seconds that the origin works on one request
+    #[arg(long, value_name = "SECONDS", requires = "requests", default_value_t = REQUEST_LIFE.as_secs())]
+    #[arg(value_parser = source::seconds())]
+    request_seconds: u64,
+    /// With --requests: where the application may say by /begin and /end that something changes
+    #[arg(long, value_name = "IP:PORT", requires_all = ["requests", "calls_secret"])]
+    calls: Option<String>,
+    /// The file with the secret of --calls: one line of at least 16 letters
+    #[arg(long, value_name = "FILE", requires = "calls")]
+    calls_secret: Option<PathBuf>,
     /// What rows and answers stand for: a file, or the name of a recipe that comes with Thorp (mediawiki, wagtail)
     #[arg(long, value_name = "FILE")]
     recipe: Option<PathBuf>,
@@ -120,7 +131,7 @@ fn run_proxy(options: &ProxyOptions) -> Result<(), Failure> {
     let tls = tls(options)?;
     let beside = match database {
         Some(database) => Some(Beside::of(options, database, &recipe)?),
-        None if options.noting.requests => Some(Beside::of_requests(options)?),
+        None if options.requests => Some(Beside::of_requests(options)?),
         None => None,
     };
     // Without a database no answer is checked against a table.

@@ -1,10 +1,8 @@
 //! Requests as the source of a proxy: each unsafe one is noted at a keeper, and applications may say by calls what changes.
 
 use super::ProxyOptions;
-use super::keeper::Life;
 use super::source::table_by_name;
 use crate::failure::{Code, Failure};
-use clap::Args;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,27 +16,11 @@ use tokio::task::JoinHandle;
 /// How long a proxy that ends waits for unsafe requests that are under way.
 const SETTLES_WITHIN: Duration = Duration::from_secs(10);
 
-/// What a proxy is told about requests as its source.
-#[derive(Args, Debug)]
-pub(super) struct NotingOptions {
-    /// Each unsafe request (POST, PUT ...) is a change: no database is watched
-    #[arg(long, requires = "recipe", conflicts_with = "postgres")]
-    pub(super) requests: bool,
-    #[command(flatten)]
-    pub(super) life: Life,
-    /// With --requests: where the application may say by /begin and /end that something changes
-    #[arg(long, value_name = "IP:PORT", requires_all = ["requests", "calls_secret"])]
-    calls: Option<String>,
-    /// The file with the secret of --calls: one line of at least 16 letters
-    #[arg(long, value_name = "FILE", requires = "calls")]
-    calls_secret: Option<PathBuf>,
-}
-
 /// Whether the recipe and the source go together: each key on which an answer rests has to be one that changes.
 pub(super) fn fits(options: &ProxyOptions, recipe: &Recipe) -> Result<(), Failure> {
     let has_postgres = options.postgres.is_some();
     let wrong = |what: &str, todo: &str| Err(Failure::new(what, todo).with(Code::Usage));
-    if !has_postgres && !options.noting.requests && recipe.has_routes() {
+    if !has_postgres && !options.requests && recipe.has_routes() {
         return wrong(
             "the recipe has routes, and nothing says when their answers change",
             "name the database with --postgres, give --requests, or leave the routes out of the recipe",
@@ -50,7 +32,7 @@ pub(super) fn fits(options: &ProxyOptions, recipe: &Recipe) -> Result<(), Failur
             "leave `changes` out of the routes, or give --requests instead of --postgres",
         );
     }
-    if !options.noting.requests {
+    if !options.requests {
         return Ok(());
     }
     if recipe.has_tables() {
@@ -82,12 +64,7 @@ impl Noting {
         let terms = terms_of_requests(&options.name);
         let reader = Arc::new(Followed::new(table.clone(), terms));
         let requests = Requests::beside(Arc::clone(&reader));
-        let NotingOptions {
-            calls,
-            calls_secret,
-            ..
-        } = &options.noting;
-        let calls = calls.as_ref().zip(calls_secret.as_ref());
+        let calls = options.calls.as_ref().zip(options.calls_secret.as_ref());
         let calls = calls.map(|(listen, path)| {
             let secret = fs::read_to_string(path).map_err(|error| Failure::file(path, &error))?;
             let calls = Calls::new(requests.clone(), &secret);

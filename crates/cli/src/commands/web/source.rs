@@ -2,11 +2,20 @@
 
 use super::usage;
 use crate::failure::{Code, Failure};
+use clap::builder::RangedU64ValueParser;
 use std::fs;
 use std::path::{Path, PathBuf};
 use thorp_server::{LogConfig, init_logs};
 use thorp_web::{Postgres, PostgresError, Recipe, table_of, table_of_requests};
 use tokio::runtime::{Builder, Runtime};
+
+/// A request that runs for more than a day is a mistake.
+const REQUEST_SECONDS_MAX: u64 = 86_400;
+
+/// Reads a `--request-seconds`.
+pub(super) fn seconds() -> RangedU64ValueParser {
+    RangedU64ValueParser::new().range(1..=REQUEST_SECONDS_MAX)
+}
 
 /// A database at an address.
 pub(super) fn source(address: &str, name: &str) -> Result<Postgres, Failure> {
