@@ -6,6 +6,8 @@
 )]
 
 mod common;
+#[path = "web/requests.rs"]
+mod requests;
 
 use common::database::{self, Database};
 use common::dev_village::{User, document};
@@ -201,7 +203,8 @@ fn who_cannot_be_a_keeper_is_told_why() {
     let said = shop.web("status");
     assert_eq!(said.code, 5);
     assert!(
-        said.err.contains("the same --postgres as the keeper"),
+        said.err
+            .contains("the same --postgres or --requests as the keeper"),
         "{}",
         said.err
     );

@@ -1,6 +1,7 @@
 //! What an operator says of an application: which keys a row stands for, and which answers rest on which keys.
 
-use crate::route::{Pattern, PatternError};
+use crate::key_field::KeyField;
+use crate::route::{Pattern, PatternError, has_another_reading};
 use crate::template::{Template, TemplateError};
 use hyper::header::{self, HeaderName};
 use serde::Deserialize;
@@ -15,6 +16,8 @@ use thorp_versions::Terms;
 struct Written {
     #[serde(default)]
     others: Others,
+    #[serde(default)]
+    known: Vec<String>,
     #[serde(default)]
     tables: BTreeMap<String, WrittenTable>,
     #[serde(default)]
@@ -44,6 +47,9 @@ enum WrittenTable {
 struct WrittenRoute {
     path: String,
     keys: Option<Vec<String>>,
+    changes: Option<Vec<String>>,
+    #[serde(default)]
+    keys_from: Vec<String>,
     #[serde(default)]
     cookies: Vec<String>,
     #[serde(default)]
@@ -78,6 +84,10 @@ pub enum Table {
 pub struct Route {
     path: Pattern,
     keys: Option<Vec<Template>>,
+    /// Fields in which its answers name more keys.
+    keys_from: Vec<KeyField>,
+    /// What an unsafe request changes. None: nobody can say.
+    changes: Option<Vec<Template>>,
     cookies: Vec<String>,
     query: Vec<String>,
     /// Fields of requests by which its answers may vary.
@@ -110,6 +120,8 @@ pub enum Rests {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Recipe {
     others: Others,
+    /// Keys that answers may name, and that nothing else here changes.
+    known: Vec<Template>,
     tables: BTreeMap<String, Table>,
     routes: Vec<Route>,
 }
@@ -134,6 +146,8 @@ pub enum RecipeError {
     Also(String),
     /// No answer has such a status: the path of the route, and the status.
     Status(String, u16),
+    /// No such field names keys: the path, and the field.
+    KeysFrom(String, String),
 }
 
 impl fmt::Display for RecipeError {
@@ -163,6 +177,10 @@ impl fmt::Display for RecipeError {
             RecipeError::Status(path, status) => write!(
                 f,
                 "an `also` of route {path} has the status {status}: write one from 200 to 599"
+            ),
+            RecipeError::KeysFrom(path, field) => write!(
+                f,
+                "the answers of route {path} name no keys in {field:?}: write \"surrogate-key\", \"xkey\", \"cache-tag\" or \"cache-groups\""
             ),
         }
     }
@@ -218,6 +236,7 @@ impl Recipe {
         let routes = routes.collect::<Result<_, RecipeError>>()?;
         Ok(Recipe {
             others: written.others,
+            known: templates(&written.known)?,
             tables,
             routes,
         })
@@ -246,6 +265,32 @@ impl Recipe {
         keyed.map(|(name, _)| name.as_str())
     }
 
+    /// Whether something that this recipe names changes a key. A key of which it knows nothing may change at any time (rule W9).
+    pub fn may_name(&self, key: &str) -> bool {
+        let of_tables = self.tables.values().flat_map(Table::templates);
+        let changes = self.routes.iter().flat_map(|route| &route.changes);
+        let mut all = of_tables.chain(changes.flatten()).chain(&self.known);
+        all.any(|template| template.makes(key))
+    }
+
+    /// Whether it says what rows of tables stand for.
+    pub fn has_tables(&self) -> bool {
+        !self.tables.is_empty()
+    }
+
+    /// Whether it says what unsafe requests change.
+    pub fn has_changes(&self) -> bool {
+        self.routes.iter().any(|route| route.changes.is_some())
+    }
+
+    /// The keys of routes that nothing here changes: an answer that rests on one would never end.
+    pub fn unchanged(&self) -> impl Iterator<Item = String> {
+        let keys = self.routes.iter().flat_map(Route::keys);
+        let filled = |key: &Template| key.fill(|_| Some("1")).unwrap_or_default();
+        keys.filter(move |key| !self.may_name(&filled(key)))
+            .map(Template::to_string)
+    }
+
     /// Whether answers that no route names are cached as the origin says.
     pub fn caches_others(&self) -> bool {
         self.others == Others::Cache
@@ -268,6 +313,18 @@ impl Recipe {
         keys.filter_map(|key| fill(key, &found)).collect()
     }
 
+    /// The keys that an unsafe request to a path changes, as the first route says that takes the path. None: nobody can say (rule W9). A
+    /// path that an origin may read as another one is of that kind.
+    pub fn changes(&self, path: &str) -> Option<Vec<String>> {
+        if has_another_reading(path) {
+            return None;
+        }
+        let mut routes = self.routes.iter();
+        let (route, found) = routes.find_map(|route| Some((route, route.found(path)?)))?;
+        let changes = route.changes.as_ref()?.iter();
+        changes.map(|key| fill(key, &found)).collect()
+    }
+
     /// The first route that a path belongs to, and on what its answers rest. None: the answers are not coherent.
     pub fn route(&self, path: &str) -> Option<(&Route, Rests)> {
         let found = |route: &'_ Route| route.rests(path);
@@ -285,17 +342,26 @@ impl Table {
             WrittenTable::Keys(keys) => templates(&keys).map(Table::Keys),
         }
     }
+
+    fn templates(&self) -> &[Template] {
+        match self {
+            Table::Ignored => &[],
+            Table::Keys(keys) => keys,
+        }
+    }
 }
 
 impl Route {
     fn read(written: WrittenRoute) -> Result<Self, RecipeError> {
         let path = Pattern::parse(&written.path).map_err(RecipeError::Path)?;
         let keys = written.keys.as_deref().map(templates).transpose()?;
+        let changes = written.changes.as_deref().map(templates).transpose()?;
         let also = written.also.into_iter();
         let also = also.map(|also| Also::read(&written.path, also));
         let also: Vec<Also> = also.collect::<Result<_, _>>()?;
         let learned = also.iter().flat_map(|also| &also.keys);
-        for template in keys.iter().flatten().chain(learned) {
+        let all = keys.iter().chain(&changes).flatten().chain(learned);
+        for template in all {
             let missing = template.holes().find(|hole| !path.has(hole));
             if let Some(hole) = missing {
                 return Err(RecipeError::Hole(written.path, hole.to_owned()));
@@ -307,9 +373,16 @@ impl Route {
             name.ok_or_else(|| RecipeError::Vary(written.path.clone(), field))
         });
         let vary = vary.collect::<Result<_, _>>()?;
+        let keys_from = written.keys_from.into_iter().map(|name| {
+            let field = KeyField::of(&name);
+            field.ok_or_else(|| RecipeError::KeysFrom(written.path.clone(), name))
+        });
+        let keys_from = keys_from.collect::<Result<_, _>>()?;
         Ok(Route {
             path,
             keys,
+            keys_from,
+            changes,
             vary,
             cookies: written.cookies,
             query: written.query,
@@ -318,9 +391,20 @@ impl Route {
         })
     }
 
+    /// The keys on which its answers may rest, beside those that they name.
+    fn keys(&self) -> impl Iterator<Item = &Template> {
+        let also = self.also.iter().flat_map(|also| &also.keys);
+        self.keys.iter().flatten().chain(also)
+    }
+
     /// The fields of requests by which its answers may vary.
     pub fn vary(&self) -> &[HeaderName] {
         &self.vary
+    }
+
+    /// The fields in which its answers name keys.
+    pub fn keys_from(&self) -> &[KeyField] {
+        &self.keys_from
     }
 
     /// What stands in the holes of its path. None: it is another path.
@@ -347,7 +431,11 @@ impl Route {
     fn rests(&self, path: &str) -> Option<Rests> {
         let found = self.found(path)?;
         let Some(keys) = &self.keys else {
-            return Some(Rests::OnEverything);
+            return Some(match self.keys_from.is_empty() {
+                true => Rests::OnEverything,
+                // Its answers say the rest.
+                false => Rests::On(Vec::new()),
+            });
         };
         let keys = keys.iter().map(|key| fill(key, &found));
         keys.collect::<Option<_>>().map(Rests::On)
@@ -447,6 +535,47 @@ mod tests {
     }
 
     #[test]
+    fn a_key_in_a_field_has_to_be_one_that_the_recipe_knows() {
+        let recipe = "known = [\"html\"]\n[tables]\nitem = [\"item:{id}\"]\nlog = \"ignored\"\n\
+            [[routes]]\npath = \"/a\"\nkeys_from = [\"Surrogate-Key\", \"cache-groups\"]";
+        let recipe = Recipe::parse(recipe).expect("a recipe");
+        assert!(recipe.may_name("item:7") && recipe.may_name("html"));
+        assert!(!recipe.may_name("shelf:7") && !recipe.may_name("log"));
+        let (route, rests) = recipe.route("/a").expect("a route");
+        assert_eq!(rests, Rests::On(Vec::new()));
+        let fields = [KeyField::SurrogateKey, KeyField::CacheGroups];
+        assert_eq!(route.keys_from(), fields);
+    }
+
+    #[test]
+    fn a_route_says_what_unsafe_requests_change() {
+        let recipe = "[[routes]]\npath = \"/items/{id}\"\nkeys = [\"item:{id}\"]\nchanges = [\"item:{id}\", \"all\"]\n\
+            [[routes]]\npath = \"/search\"\nchanges = []\n[[routes]]\npath = \"/cart\"";
+        let recipe = Recipe::parse(recipe).expect("a recipe");
+        let keys = |path| recipe.changes(path);
+        assert_eq!(
+            keys("/items/7"),
+            Some(vec!["item:7".to_owned(), "all".to_owned()])
+        );
+        assert_eq!(keys("/search"), Some(Vec::new()));
+        assert_eq!((keys("/cart"), keys("/other")), (None, None));
+        assert!(recipe.may_name("item:9") && !recipe.may_name("cart"));
+        assert_eq!(keys("/items/%37"), None, "it may be item 7, too");
+        let hole = "[[routes]]\npath = \"/a\"\nchanges = [\"{id}\"]";
+        assert!(Recipe::parse(hole).is_err());
+    }
+
+    #[test]
+    fn a_key_of_a_route_that_nothing_changes_is_found() {
+        let recipe = "known = [\"html\"]\n[[routes]]\npath = \"/items/{id}\"\nkeys = [\"item:{id}\", \"html\", \"shelf\"]\n\
+            also = [{ contains = \"a\", keys = [\"stock:{id}\"] }]\n\
+            [[routes]]\npath = \"/edit/{item}\"\nchanges = [\"item:{item}\"]";
+        let recipe = Recipe::parse(recipe).expect("a recipe");
+        let found: Vec<String> = recipe.unchanged().collect();
+        assert_eq!(found, ["shelf", "stock:{id}"]);
+    }
+
+    #[test]
     fn the_recipes_that_come_with_thorp_can_be_read() {
         for (name, text) in SHIPPED {
             let recipe = Recipe::parse(text).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -503,6 +632,11 @@ mod tests {
                 "vary by",
             ),
             ("[[routes]]\npath = \"/a\"\nvary = [\"a b\"]", "vary by"),
+            (
+                "[[routes]]\npath = \"/a\"\nkeys_from = [\"etag\"]",
+                "name no keys in",
+            ),
+            ("known = [\"a{\"]", "brace"),
         ];
         for (text, words) in errors {
             let error = Recipe::parse(text).expect_err(text).to_string();

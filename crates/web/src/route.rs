@@ -107,6 +107,28 @@ impl Segment {
     }
 }
 
+/// Whether an origin may take a path for another one than it looks like: it joins segments, drops some of them, or decodes what nobody has to
+/// encode (RFC 3986, section 6.2.2).
+pub(crate) fn has_another_reading(path: &str) -> bool {
+    let is_dropped = |segment: &str| matches!(segment, "" | "." | "..");
+    let mut segments = path.strip_prefix('/').unwrap_or(path).split('/');
+    let last = segments.next_back().unwrap_or_default();
+    let drops = segments.any(is_dropped) || matches!(last, "." | "..");
+    let is_divided = path.contains([';', '\\']);
+    let mut codes = path.split('%').skip(1).map(|code| {
+        let digits = code.get(..2)?;
+        u8::from_str_radix(digits, 16).ok()
+    });
+    drops || is_divided || codes.any(|code| code.is_none_or(|byte| !has_to_be_encoded(byte)))
+}
+
+/// Whether a byte in a path is encoded, and means itself. A divider is encoded so that it means something else.
+fn has_to_be_encoded(byte: u8) -> bool {
+    let is_plain = byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let is_divider = b"/\\;".contains(&byte);
+    !is_plain && !is_divider && !byte.is_ascii_control()
+}
+
 /// Percent-decoded text. None: it is empty, or it is no text.
 fn decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
@@ -161,6 +183,37 @@ mod tests {
         }
         for path in ["/items/%zz", "/items/%4", "/items/%ff"] {
             assert_eq!(found("/items/{id}", path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_path_that_an_origin_may_read_otherwise_is_found() {
+        for path in [
+            "/items/../admin/1",
+            "/items/.",
+            "/a//b",
+            "//a",
+            "/items/7;v=1",
+            "/items/7%3Bv=1",
+            "/items/..%2fa",
+            "/items/a%5Cb",
+            "/items/a\\b",
+            "/item%73/7",
+            "/items/%2e%2e",
+            "/items/7%00",
+            "/items/%zz",
+            "/items/%",
+        ] {
+            assert!(has_another_reading(path), "{path}");
+        }
+        for path in [
+            "/",
+            "/items/7",
+            "/items/",
+            "/wiki/A%20B:%C3%BC...",
+            "/a%3Fb",
+        ] {
+            assert!(!has_another_reading(path), "{path}");
         }
     }
 

@@ -15,6 +15,24 @@ use thorp_versions::Terms;
 ///
 /// There is no such directory, and none can be made.
 pub fn table_of(source: &Postgres) -> io::Result<PathBuf> {
+    table_named(source.name(), &source.identity())
+}
+
+/// The same of a keeper of requests. Keepers and proxies of the same name, which run as the same user, find each other there.
+///
+/// # Errors
+///
+/// As [`table_of`].
+pub fn table_of_requests(name: &str) -> io::Result<PathBuf> {
+    table_named(name, "requests")
+}
+
+/// What a keeper of requests and its proxies have to agree on: a name. Proxies say the keys.
+pub fn terms_of_requests(name: &str) -> Terms {
+    Terms::of(&format!("requests {name}"))
+}
+
+fn table_named(name: &str, identity: &str) -> io::Result<PathBuf> {
     let directory = match env::var_os("XDG_RUNTIME_DIR") {
         Some(directory) => PathBuf::from(directory).join("thorp-web"),
         None => {
@@ -32,6 +50,6 @@ pub fn table_of(source: &Postgres) -> io::Result<PathBuf> {
         let words = format!("{} is not this user's alone", directory.display());
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, words));
     }
-    let Terms(hash) = Terms::of(&source.identity());
-    Ok(directory.join(format!("{}-{hash:016x}.table", source.name())))
+    let Terms(hash) = Terms::of(identity);
+    Ok(directory.join(format!("{name}-{hash:016x}.table")))
 }

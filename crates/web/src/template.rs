@@ -29,6 +29,16 @@ impl fmt::Display for TemplateError {
 
 impl std::error::Error for TemplateError {}
 
+/// As it was written.
+impl fmt::Display for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|part| match part {
+            Part::Text(words) => f.write_str(words),
+            Part::Hole(name) => write!(f, "{{{name}}}"),
+        })
+    }
+}
+
 impl Template {
     /// Reads a template.
     ///
@@ -78,6 +88,31 @@ impl Template {
         }
         Some(text)
     }
+
+    /// Whether this text comes out with something in the holes.
+    pub(crate) fn makes(&self, text: &str) -> bool {
+        let mut rest = text;
+        let mut is_open = false;
+        for (at, part) in self.0.iter().enumerate() {
+            let Part::Text(words) = part else {
+                is_open = true;
+                continue;
+            };
+            if is_open && at + 1 == self.0.len() {
+                return rest.ends_with(words.as_str());
+            }
+            let found = match is_open {
+                true => rest.split_once(words.as_str()).map(|(_, behind)| behind),
+                false => rest.strip_prefix(words.as_str()),
+            };
+            let Some(behind) = found else {
+                return false;
+            };
+            rest = behind;
+            is_open = false;
+        }
+        is_open || rest.is_empty()
+    }
 }
 
 #[cfg(test)]
@@ -94,6 +129,33 @@ mod tests {
         assert_eq!(filled.as_deref(), Some("page:0:A:b"));
         let plain = Template::parse("all").expect("a template");
         assert_eq!(plain.fill(|_| None).as_deref(), Some("all"));
+    }
+
+    #[test]
+    fn a_template_knows_what_it_makes() {
+        let makes = |template: &str, text: &str| {
+            let template = Template::parse(template).expect("a template");
+            template.makes(text)
+        };
+        for (template, text) in [
+            ("all", "all"),
+            ("item:{id}", "item:7"),
+            ("item:{id}", "item:"),
+            ("page:{ns}:{title}", "page:0:A:b"),
+            ("{a}:{b}x", ":xx"),
+            ("{a}{b}", ""),
+        ] {
+            assert!(makes(template, text), "{template} {text}");
+        }
+        for (template, text) in [
+            ("all", "alls"),
+            ("item:{id}", "items:7"),
+            ("page:{ns}:{title}", "page:0"),
+            ("{a}:{b}x", "x:y"),
+            ("a{b}a", "a"),
+        ] {
+            assert!(!makes(template, text), "{template} {text}");
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use thorp_testing::{Intruder, Process, eventually, finish};
 
 /// What is done before the examples of a command, whose name begins so. `$STOPPED` is the directory of a stopped home.
-const BEFORE: [(&str, &str); 40] = [
+const BEFORE: [(&str, &str); 41] = [
     ("context add", ANNA),
     ("context rm", ANNA),
     (
@@ -65,6 +65,7 @@ const BEFORE: [(&str, &str); 40] = [
     ),
     ("watch", HELLO),
     ("web", "printf '[tables]\n' > shop.toml"),
+    ("web", "printf '[[routes]]\npath = \"/\"\n' > pages.toml"),
     ("put", "echo plan > plan.pdf"),
     (
         "updates",
@@ -122,6 +123,9 @@ const GOES_ON: [(&str, &str); 8] = [
 /// Commands beside `thorp web` that end. Their examples need a database.
 const OF_DATABASE: [&str; 3] = ["web setup", "web check", "web status"];
 
+/// One that ends and needs none.
+const OF_REQUESTS: &str = "web updates";
+
 /// Whether this machine lacks what the examples of a command need. It says so.
 pub(crate) fn is_lacking(command: &str) -> bool {
     let lacks = OF_DATABASE.contains(&command) && !database::is_there();
@@ -166,7 +170,11 @@ impl Scene {
             "confirm" => scene.run_closed_home(),
             "web setup" => scene.run_database(),
             "web check" => scene.set_up_database(),
-            "web status" => scene.run_keeper(),
+            "web status" => {
+                scene.run_keeper();
+                scene.run_keeper_of_requests();
+            }
+            OF_REQUESTS => scene.run_keeper_of_requests(),
             "doubt settle" => scene.leave_in_doubt(),
             _ => {}
         }
@@ -293,6 +301,18 @@ impl Scene {
         });
     }
 
+    /// A keeper of requests that is live. No keeper was before it.
+    fn run_keeper_of_requests(&mut self) {
+        let process = self
+            .start("thorp web keeper --requests --request-seconds 1")
+            .unwrap();
+        process.ready();
+        self.running.insert(0, Box::new(process));
+        eventually("the keeper of requests is live", || {
+            finish(self.shell("thorp web status --requests")).code == 0
+        });
+    }
+
     fn run(&self, script: &str) {
         let said = finish(self.shell(&self.with_what_is_here(script)));
         assert_eq!(said.code, 0, "{script}\n{}{}", said.out, said.err);
@@ -301,7 +321,7 @@ impl Scene {
     /// Starts an example that goes on until it is stopped; None of any other.
     pub(crate) fn start(&self, example: &str) -> Option<Process> {
         let ends = |command: &&str| example.starts_with(&format!("thorp {command}"));
-        if OF_DATABASE.iter().any(ends) {
+        if OF_DATABASE.iter().chain([&OF_REQUESTS]).any(ends) {
             return None;
         }
         let is_it = |begins: &str| example.starts_with(begins) && !example.contains(PRINTS);

@@ -11,6 +11,7 @@ use thorp_client::{
 use thorp_model::limits as model;
 use thorp_net::{ADDRESSES_MAX, CertificateAuthority, Grant, HANDSHAKES_MAX, SILENT_CALLERS_MAX};
 use thorp_server::{Bytes, HomeConfigFile, SiteConfigFile};
+use thorp_web as web;
 
 #[test]
 fn the_page_of_limits_has_the_values_of_the_code() {
@@ -23,6 +24,7 @@ fn the_page_of_limits_has_the_values_of_the_code() {
     expected.extend(of_nodes());
     expected.extend(of_a_name());
     expected.extend(of_certificates());
+    expected.extend(of_web());
     let expected: Vec<_> = expected.iter().map(|(name, of)| (*name, &**of)).collect();
     assert_eq!(rows, expected);
 }
@@ -32,6 +34,49 @@ fn row(line: &str) -> Option<(&str, &str)> {
     let mut cells = line.strip_prefix("| ")?.split(" | ");
     let row = (cells.next()?, cells.next()?);
     (row != ("limit", "value")).then_some(row)
+}
+
+fn of_web() -> Rows {
+    vec![
+        (
+            "keys that the fields of an answer name",
+            count(web::KEYS_OF_ANSWER_MAX),
+        ),
+        (
+            "bytes of the fields of an answer that name keys",
+            bytes(web::KEY_FIELD_BYTES_MAX),
+        ),
+        (
+            "keys of an update, in bytes",
+            bytes(web::KEY_BYTES_OF_UPDATE_MAX),
+        ),
+        ("keys of a call", count(web::KEYS_OF_CALL_MAX)),
+        (
+            "updates that calls have open at a proxy",
+            count(web::CALLS_OPEN_MAX),
+        ),
+        (
+            "unsafe requests under way at a proxy",
+            count(web::FOLLOWED_MAX),
+        ),
+        (
+            "requests of a proxy whose end nobody learns",
+            count(web::LINGERING_MAX),
+        ),
+        (
+            "open updates of a proxy at its keeper",
+            count(web::UPDATES_OF_PROXY_MAX),
+        ),
+        ("proxies of a keeper of requests", count(web::PROXIES_MAX)),
+        (
+            "body of an unsafe request that is read before it is sent on",
+            bytes(web::UPLOAD_BYTES_MAX),
+        ),
+        (
+            "such bodies of all clients together",
+            bytes(web::UPLOADS_BYTES_MAX as usize),
+        ),
+    ]
 }
 
 type Rows = Vec<(&'static str, String)>;

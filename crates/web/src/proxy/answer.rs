@@ -3,6 +3,7 @@
 use super::entries::Weight;
 use super::origin::Outgoing;
 use super::shape::shape;
+use crate::key_field::KeyField;
 use bytes::Bytes;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
@@ -25,7 +26,7 @@ const OF_COPIES: [HeaderName; 4] = [
     header::LAST_MODIFIED,
     header::CACHE_CONTROL,
 ];
-const OF_COPIES_BY_NAME: [&str; 3] = ["cdn-cache-control", "surrogate-control", "surrogate-key"];
+const OF_COPIES_BY_NAME: [&str; 2] = ["cdn-cache-control", "surrogate-control"];
 
 /// Statuses whose answers are stored.
 const STORED: [StatusCode; 6] = [
@@ -94,6 +95,10 @@ pub(crate) fn make_coherent(headers: &mut HeaderMap, tag: &str) {
     });
     OF_COPIES_BY_NAME.iter().for_each(|name| {
         headers.remove(*name);
+    });
+    // Copies behind the proxy ask each time. Nobody there purges them by keys, which say how the application is made.
+    KeyField::ALL.iter().for_each(|field| {
+        headers.remove(field.name());
     });
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(control));
     let is_strong = |tag: &HeaderValue| tag.as_bytes().starts_with(b"\"");
@@ -235,6 +240,10 @@ mod tests {
             ("etag", "W/\"weak\""),
             ("connection", "x-own"),
             ("x-own", "1"),
+            ("surrogate-key", "a"),
+            ("xkey", "a"),
+            ("cache-tag", "a"),
+            ("cache-groups", "\"a\""),
         ]);
         for (origin, left) in [
             ("private, max-age=9", "private, no-cache"),
@@ -262,6 +271,10 @@ mod tests {
             "cdn-cache-control",
             "x-own",
             "connection",
+            "surrogate-key",
+            "xkey",
+            "cache-tag",
+            "cache-groups",
         ] {
             assert!(!headers.contains_key(name), "{name}");
         }

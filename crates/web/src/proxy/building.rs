@@ -10,11 +10,29 @@ use std::task::{Context, Poll};
 /// All bodies that are being built have at most so many bytes together. What does not fit passes through, not stored.
 const BUILDING_BYTES_MAX: u64 = 128 << 20;
 
-/// The bytes that all bodies being built have at a time.
-#[derive(Clone, Default, Debug)]
-pub(crate) struct Budget(Arc<AtomicU64>);
+/// The bytes that bodies of one kind have at a time, all together.
+#[derive(Clone, Debug)]
+pub(crate) struct Budget {
+    used: Arc<AtomicU64>,
+    bytes_max: u64,
+}
+
+/// That of all bodies being built.
+impl Default for Budget {
+    fn default() -> Self {
+        Budget::of(BUILDING_BYTES_MAX)
+    }
+}
 
 impl Budget {
+    /// So many bytes.
+    pub(crate) fn of(bytes_max: u64) -> Self {
+        Budget {
+            used: Arc::default(),
+            bytes_max,
+        }
+    }
+
     /// A part of it, with nothing in it yet.
     pub(crate) fn share(&self) -> Share {
         Share {
@@ -34,9 +52,9 @@ pub(crate) struct Share {
 impl Share {
     /// Takes more. False: there is no more.
     pub(crate) fn grow(&self, bytes: u64) -> bool {
-        let before = self.budget.0.fetch_add(bytes, Ordering::Relaxed);
+        let before = self.budget.used.fetch_add(bytes, Ordering::Relaxed);
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
-        before + bytes <= BUILDING_BYTES_MAX
+        before + bytes <= self.budget.bytes_max
     }
 
     /// What it has.
@@ -46,13 +64,14 @@ impl Share {
 
     /// Whether all bodies together have room still.
     pub(crate) fn has_room(&self) -> bool {
-        self.budget.0.load(Ordering::Relaxed) <= BUILDING_BYTES_MAX
+        self.budget.used.load(Ordering::Relaxed) <= self.budget.bytes_max
     }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
-        self.budget.0.fetch_sub(self.bytes(), Ordering::Relaxed);
+        let bytes = self.bytes();
+        self.budget.used.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
@@ -161,6 +180,6 @@ mod tests {
         assert!(second.grow(1) && !second.grow(1));
         drop(second);
         drop(first);
-        assert_eq!(budget.0.load(Ordering::Relaxed), 0);
+        assert_eq!(budget.used.load(Ordering::Relaxed), 0);
     }
 }

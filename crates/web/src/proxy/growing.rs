@@ -4,6 +4,7 @@ use super::building::{Budget, Share};
 use super::origin::{BodyError, OriginError, Outgoing, STORED_BYTES_MAX, reasons};
 use bytes::Bytes;
 use http_body_util::BodyExt;
+use hyper::HeaderMap;
 use hyper::body::{Body, Frame, Incoming};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -25,6 +26,14 @@ pub(crate) struct Growing {
     length: usize,
     share: Arc<Share>,
     client: Option<mpsc::UnboundedSender<Part>>,
+    trailers: HeaderMap,
+}
+
+/// A body that has come, with what follows it.
+#[derive(PartialEq, Eq, Debug)]
+pub(crate) struct Whole {
+    pub(crate) body: Bytes,
+    pub(crate) trailers: HeaderMap,
 }
 
 /// What the client of a body gets next.
@@ -42,7 +51,7 @@ enum Part {
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) enum Grown {
     /// All of it is here.
-    Whole(Bytes),
+    Whole(Whole),
     /// More is to come.
     More,
 }
@@ -55,6 +64,7 @@ impl Growing {
             length: 0,
             share: Arc::new(budget.share()),
             client: None,
+            trailers: HeaderMap::new(),
         }
     }
 
@@ -91,7 +101,7 @@ impl Growing {
     }
 
     /// Reads on. None: it is too long to be stored, and what still comes is the client's alone.
-    pub(crate) async fn rest(mut self) -> Result<Option<Bytes>, OriginError> {
+    pub(crate) async fn rest(mut self) -> Result<Option<Whole>, OriginError> {
         while self.has_room() {
             let frame = self.rest.frame().await;
             match self.take(frame) {
@@ -126,11 +136,18 @@ impl Growing {
             return Ok(false);
         };
         let frame = frame.map_err(|error| OriginError::Away(reasons(&error)))?;
-        if let Ok(data) = frame.into_data() {
-            self.length += data.len();
-            self.share.grow(data.len() as u64);
-            self.parts.push(data.clone());
-            self.tell(Part::Data(data));
+        match frame.into_data() {
+            Ok(data) => {
+                self.length += data.len();
+                self.share.grow(data.len() as u64);
+                self.parts.push(data.clone());
+                self.tell(Part::Data(data));
+            }
+            Err(frame) => {
+                if let Ok(trailers) = frame.into_trailers() {
+                    self.trailers = trailers;
+                }
+            }
         }
         Ok(true)
     }
@@ -142,11 +159,13 @@ impl Growing {
         }
     }
 
-    fn whole(&mut self) -> Bytes {
-        match self.parts.len() {
+    fn whole(&mut self) -> Whole {
+        let body = match self.parts.len() {
             1 => self.parts.remove(0),
             _ => Bytes::from(std::mem::take(&mut self.parts).concat()),
-        }
+        };
+        let trailers = std::mem::take(&mut self.trailers);
+        Whole { body, trailers }
     }
 }
 

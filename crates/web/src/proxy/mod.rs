@@ -18,6 +18,8 @@ mod serve;
 mod shape;
 mod tls;
 mod tunnel;
+mod updating;
+mod upload;
 
 pub use cache::{Asked, Cache, Dependencies, Filling, Next};
 pub use clients::{serve, serve_tls};
@@ -25,3 +27,4 @@ pub use entries::Weight;
 pub use flights::{Moment, Waiting};
 pub use serve::{Proxy, ProxyError};
 pub use tls::{Tls, TlsError};
+pub use upload::{UPLOAD_BYTES_MAX, UPLOADS_BYTES_MAX};

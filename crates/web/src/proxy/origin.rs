@@ -58,6 +58,8 @@ struct Place {
 /// Why there is no answer.
 #[derive(Debug)]
 pub(crate) enum OriginError {
+    /// There is no connection to it: nothing of the request has left.
+    NotReached(String),
     /// It cannot be reached, or has ended its answer too early.
     Away(String),
     /// It does not answer in time.
@@ -67,12 +69,24 @@ pub(crate) enum OriginError {
 impl fmt::Display for OriginError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            OriginError::Away(why) => write!(f, "the origin: {why}"),
+            OriginError::NotReached(why) | OriginError::Away(why) => {
+                write!(f, "the origin: {why}")
+            }
             OriginError::Slow => write!(
                 f,
                 "the origin has not answered for {} seconds",
                 ANSWERS_WITHIN.as_secs()
             ),
+        }
+    }
+}
+
+impl OriginError {
+    /// Whether another address of the application may do better.
+    pub(crate) fn is_of_address(&self) -> bool {
+        match self {
+            OriginError::NotReached(_) | OriginError::Away(_) => true,
+            OriginError::Slow => false,
         }
     }
 }
@@ -135,7 +149,9 @@ impl Origin {
         while may_repeat && tries.are_left() {
             let again = copy(&request);
             match self.send_to(&mut tries, path_and_query, request).await {
-                Err(OriginError::Away(why)) => tracing::warn!("another address is tried: {why}"),
+                Err(error) if error.is_of_address() => {
+                    tracing::warn!("another address is tried: {error}");
+                }
                 answered => return answered,
             }
             request = again;
@@ -143,24 +159,29 @@ impl Origin {
         self.send_to(&mut tries, path_and_query, request).await
     }
 
-    async fn send_to(
+    /// Passes a request on to the next address alone.
+    pub(crate) async fn send_to(
         &self,
         tries: &mut Tries,
         path_and_query: Option<&PathAndQuery>,
         mut request: Request<Outgoing>,
     ) -> Result<Response<Incoming>, OriginError> {
         let place = tries.0.next().and_then(|place| self.places.get(place));
-        let place = place.ok_or_else(|| OriginError::Away(String::from("it has no address")))?;
+        let place =
+            place.ok_or_else(|| OriginError::NotReached(String::from("it has no address")))?;
         let path = path_and_query.map_or("/", PathAndQuery::as_str);
         let uri = Uri::builder()
             .scheme(Scheme::HTTP)
             .authority(place.authority.clone());
         let uri = uri.path_and_query(path).build();
-        *request.uri_mut() = uri.map_err(|error| OriginError::Away(error.to_string()))?;
+        *request.uri_mut() = uri.map_err(|error| OriginError::NotReached(error.to_string()))?;
         *request.version_mut() = Version::HTTP_11;
         let answer = tokio::time::timeout(ANSWERS_WITHIN, self.client.request(request));
         let answered = match answer.await {
-            Ok(answered) => answered.map_err(|error| OriginError::Away(reasons(&error))),
+            Ok(answered) => answered.map_err(|error| match error.is_connect() {
+                true => OriginError::NotReached(reasons(&error)),
+                false => OriginError::Away(reasons(&error)),
+            }),
             Err(_) => Err(OriginError::Slow),
         };
         place.note(answered.is_ok());

@@ -1,6 +1,7 @@
 //! What a request asks for, and whether the cache may answer it.
 
 use super::entries::Weight;
+use crate::key_field::KeyField;
 use crate::recipe::{Rests, Route};
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request};
@@ -76,6 +77,8 @@ impl Weight for Name {
 pub(crate) struct Coherent {
     pub(crate) name: Name,
     pub(crate) dependencies: Vec<Place>,
+    /// The fields in which its answer names more of them.
+    pub(crate) keys_from: Vec<KeyField>,
     /// The fields by which its answer may vary: they are in its name.
     pub(crate) vary: Vec<HeaderName>,
 }
@@ -103,6 +106,7 @@ impl Coherent {
         Some(Coherent {
             name: Name::of(request)?.with(headers, &vary)?,
             dependencies,
+            keys_from: route.keys_from().to_vec(),
             vary,
         })
     }

@@ -3,17 +3,22 @@
 use super::answer::{self, Answer};
 use super::building::Budget;
 use super::cache::{Asked, Cache, Dependencies, Filling, Next};
-use super::growing::{Growing, Grown};
+use super::growing::{Growing, Grown, Whole};
 use super::host::{self, Refused};
 use super::origin::{self, Origin, OriginError, Outgoing};
 use super::plain::Plain;
 use super::request::{Coherent, Name, shared_fields};
 use super::tunnel::{self, Tunnels};
+use super::updating::{NotUpdated, Updating};
+use super::upload::NoUpload;
 use crate::clock;
+use crate::key_field::KeyField;
 use crate::recipe::Recipe;
+use crate::requests::Requests;
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::http::response::Parts;
 use hyper::http::uri::PathAndQuery;
 use hyper::{Method, Request, Response, StatusCode};
 use std::fmt;
@@ -31,6 +36,7 @@ const FILLED: &str = "thorp; fwd=miss; stored";
 const NOT_KEPT: &str = "thorp; fwd=miss";
 const JOINED: &str = "thorp; fwd=miss; collapsed";
 const BYPASSED: &str = "thorp; fwd=bypass";
+const UPDATED: &str = "thorp; fwd=method";
 const REFUSED: &str = "thorp; detail=refused";
 
 /// A proxy in front of one origin.
@@ -43,6 +49,8 @@ pub struct Proxy<V> {
     plain: Arc<Plain>,
     tunnels: Tunnels,
     budget: Budget,
+    /// Where requests are the source: what becomes of unsafe ones.
+    updating: Option<Updating>,
     /// The first part of all its ETags: random, so that no other start makes the same.
     life: u64,
     fills: AtomicU64,
@@ -96,12 +104,19 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
             plain: Plain::new(Arc::clone(&origin), plain_bytes, budget.clone()),
             tunnels: Tunnels::default(),
             budget,
+            updating: None,
             origin,
             cache: Cache::new(reader, bytes - plain_bytes),
             recipe,
             life: crate::random::number(),
             fills: AtomicU64::new(0),
         })
+    }
+
+    /// The same with requests as the source: each unsafe one is an update.
+    pub fn with_requests(mut self, requests: Requests) -> Self {
+        self.updating = Some(Updating::new(requests, Arc::clone(&self.origin)));
+        self
     }
 
     /// Answers one request.
@@ -113,6 +128,14 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
         if tunnel::is_wanted(&request) {
             let is_coherent = route.is_some();
             return self.tunnel(request, is_coherent).await;
+        }
+        if let Some(updating) = self
+            .updating
+            .as_ref()
+            .filter(|_| !request.method().is_safe())
+        {
+            let is_coherent = route.is_some();
+            return self.update(updating, request, is_coherent).await;
         }
         let Some(route) = route else {
             let answer = self.plain.answer(request).await;
@@ -136,6 +159,7 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
             path: request.uri().path_and_query().cloned(),
             fields: shared_fields(request.headers(), &coherent.vary),
             dependencies: coherent.dependencies,
+            keys_from: coherent.keys_from,
             vary: coherent.vary,
         };
         let (answered, status) = self.coherent(asked, wanted).await;
@@ -146,6 +170,29 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
             Err(error) => failed(&error),
         };
         told(answer, status)
+    }
+
+    /// Passes an unsafe request on, as an update.
+    async fn update(
+        &self,
+        updating: &Updating,
+        request: Request<Incoming>,
+        is_coherent: bool,
+    ) -> Response<Outgoing> {
+        let keys = self.recipe.changes(request.uri().path());
+        let name = Name::of(&request);
+        let mut answer = match updating.forward(request, keys).await {
+            Ok(answer) => answer,
+            Err(error) => return not_updated(&error),
+        };
+        if let Some(name) = name {
+            self.plain.changed(&name, &answer);
+        }
+        if is_coherent {
+            return told(own(answer, &self.next_tag()), BYPASSED);
+        }
+        answer::drop_fields_of_connection(answer.headers_mut());
+        told(answer, UPDATED)
     }
 
     /// Asks the origin for a tunnel.
@@ -233,8 +280,10 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
                 NOT_KEPT,
             ));
         };
-        let answer = Answer::coherent(head.status, head.headers, whole, &tag);
-        Ok(self.land(filling, wanted, Arc::new(answer)))
+        // What the answer shows is learned last (rule W4).
+        let learned = self.learned(&wanted, &head, &whole);
+        let answer = Answer::coherent(head.status, head.headers, whole.body, &tag);
+        Ok(self.land(filling, (wanted.dependencies, learned), Arc::new(answer)))
     }
 
     /// Asks the origin, at another address if the first one fails.
@@ -249,8 +298,8 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
             let path = wanted.path.as_ref();
             let answer = self.origin.get(&mut tries, path, wanted.fields.clone());
             match answer.await {
-                Err(OriginError::Away(why)) if !is_last => {
-                    tracing::warn!("another address is tried: {why}");
+                Err(error) if !is_last && error.is_of_address() => {
+                    tracing::warn!("another address is tried: {error}");
                 }
                 answered => return answered,
             }
@@ -258,20 +307,31 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
         }
     }
 
+    /// On what an answer rests beside what its request says. If its fields do not say it, or name a key that the recipe does not know, it
+    /// rests on *everything* (rule W9).
+    fn learned(&self, wanted: &Wanted, head: &Parts, whole: &Whole) -> Vec<Place> {
+        let path = wanted.path.as_ref().map_or("/", PathAndQuery::path);
+        let also = self.recipe.also(path, head.status.as_u16(), &whole.body);
+        let mut places: Vec<Place> = also.iter().map(|key| Place::of(key)).collect();
+        if wanted.keys_from.is_empty() {
+            return places;
+        }
+        let named = KeyField::keys_of(&wanted.keys_from, [&head.headers, &whole.trailers]);
+        match named.filter(|keys| keys.iter().all(|key| self.recipe.may_name(key))) {
+            Some(keys) => places.extend(keys.iter().map(|key| Place::of(key))),
+            None => places.push(Place::EVERYTHING),
+        }
+        places
+    }
+
     /// The last byte has come: makes an answer an entry, if its check passes (rule W4).
     fn land(
         &self,
         filling: Filling<Name, Answer>,
-        wanted: Wanted,
+        (known, learned): (Vec<Place>, Vec<Place>),
         answer: Arc<Answer>,
     ) -> (Given, &'static str) {
-        // What the answer shows is learned last (rule W4).
-        let path = wanted.path.as_ref().map_or("/", PathAndQuery::path);
-        let also = self.recipe.also(path, answer.status.as_u16(), &answer.body);
-        let dependencies = Dependencies {
-            known: wanted.dependencies,
-            learned: also.iter().map(|key| Place::of(key)).collect(),
-        };
+        let dependencies = Dependencies { known, learned };
         let is_kept = self
             .cache
             .land(filling, &answer, dependencies, clock::now_ms);
@@ -310,6 +370,8 @@ struct Wanted {
     path: Option<PathAndQuery>,
     fields: HeaderMap,
     dependencies: Vec<Place>,
+    /// The fields in which the answer names more of them.
+    keys_from: Vec<KeyField>,
     /// The fields by which the answer may vary.
     vary: Vec<HeaderName>,
 }
@@ -324,10 +386,32 @@ enum Given {
 fn failed(error: &OriginError) -> Response<Outgoing> {
     tracing::warn!("{error}");
     let status = match error {
-        OriginError::Away(_) => StatusCode::BAD_GATEWAY,
+        OriginError::NotReached(_) | OriginError::Away(_) => StatusCode::BAD_GATEWAY,
         OriginError::Slow => StatusCode::GATEWAY_TIMEOUT,
     };
     plain(status, &error.to_string())
+}
+
+/// An unsafe request has no answer of the origin's.
+fn not_updated(error: &NotUpdated) -> Response<Outgoing> {
+    let (status, words) = match error {
+        NotUpdated::Origin(error) => return told(failed(error), UPDATED),
+        // Nobody would know that it changes something (trap W32).
+        NotUpdated::NotBegun(error) => (StatusCode::SERVICE_UNAVAILABLE, error.to_string()),
+        NotUpdated::NoUpload(error) => {
+            let status = match error {
+                NoUpload::Cut => StatusCode::BAD_REQUEST,
+                NoUpload::Slow => StatusCode::REQUEST_TIMEOUT,
+            };
+            (status, String::from("the body of the request has not come"))
+        }
+    };
+    let mut answer = plain(status, &words);
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        let soon = HeaderValue::from_static("1");
+        answer.headers_mut().insert(header::RETRY_AFTER, soon);
+    }
+    told(answer, REFUSED)
 }
 
 /// An answer of the proxy's own.

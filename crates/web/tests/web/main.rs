@@ -1,8 +1,10 @@
 //! The proxy and its keeper beside a real PostgreSQL.
 
+mod application;
 mod coherent;
 mod database;
 mod kept;
+mod key_fields;
 mod messages;
 mod origin;
 mod origins;
@@ -11,7 +13,10 @@ mod postgres;
 mod process;
 mod processes;
 mod proxy;
+mod race;
 mod refusals;
+mod requests;
 mod secure;
+mod servants;
 mod setup;
 mod tunnel;

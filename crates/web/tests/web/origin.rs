@@ -48,6 +48,7 @@ pub(crate) fn with_status(status: &str, fields: &str, body: &str) -> Vec<Step> {
 }
 
 /// The origin and the proxy in front of it.
+#[derive(Clone)]
 pub(crate) struct Site {
     address: String,
     origin_address: String,
@@ -158,6 +159,14 @@ impl Site {
         tokio::spawn(serve(listener, proxy, stopped));
         self._stop = stop;
         self
+    }
+
+    /// The same origin behind a proxy at this address.
+    pub(crate) fn at(&self, address: &str) -> Site {
+        Site {
+            address: address.to_owned(),
+            ..self.clone()
+        }
     }
 
     /// Where its origin is.

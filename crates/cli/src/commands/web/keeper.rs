@@ -1,27 +1,44 @@
-//! `thorp web keeper`: notes what each commit of a database changes, before anybody can see it.
+//! `thorp web keeper`: notes what each commit of a database changes, or each unsafe request, before anybody can see it.
 
-use super::source::{log, recipe, runtime, source, table};
+use super::source::{log, recipe, runtime, seconds, source, table, table_by_name};
 use crate::commands::node::{Shutdown, shutdown};
 use crate::commands::{say, say_json};
 use crate::failure::{Code, Failure};
 use clap::Args;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::id;
 use std::sync::Arc;
+use std::time::Duration;
 use thorp_versions::{Kept, TableError, Writer};
-use thorp_web::{Health, Postgres, Recipe, Report, keep, random_id, write_status};
+use thorp_web::{
+    Health, Postgres, REQUEST_LIFE, Recipe, Report, keep, keep_requests, random_id,
+    terms_of_requests, write_status,
+};
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 /// What `thorp web keeper` is told.
 #[derive(Args, Debug)]
 #[command(after_help = HELP)]
 pub(crate) struct Options {
     /// The database, as postgresql:///shop
-    #[arg(long, value_name = "URL")]
-    postgres: String,
+    #[arg(
+        long,
+        value_name = "URL",
+        requires = "recipe",
+        required_unless_present = "requests"
+    )]
+    postgres: Option<String>,
     /// What rows stand for: a file, or the name of a recipe that comes with Thorp (mediawiki, wagtail)
     #[arg(long, value_name = "FILE")]
-    recipe: PathBuf,
+    recipe: Option<PathBuf>,
+    /// Note what unsafe requests (POST, PUT ...) change, instead of commits
+    #[arg(long, conflicts_with_all = ["postgres", "recipe"])]
+    requests: bool,
+    /// With --requests: the longest time in seconds that the origin works on one request
+    #[arg(long, value_name = "SECONDS", requires = "requests", default_value_t = REQUEST_LIFE.as_secs())]
+    #[arg(value_parser = seconds())]
+    request_seconds: u64,
     /// The file by which proxies find its table [default: one of the database, in a directory of this user]
     #[arg(long, value_name = "FILE")]
     table: Option<PathBuf>,
@@ -41,8 +58,11 @@ pub(crate) struct Options {
 
 /// Runs until it is told to end.
 pub(super) fn run(options: &Options) -> Result<(), Failure> {
-    let source = source(&options.postgres, &options.name)?;
-    let recipe = recipe(&options.recipe)?;
+    let (Some(postgres), Some(path)) = (&options.postgres, &options.recipe) else {
+        return run_of_requests(options);
+    };
+    let source = source(postgres, &options.name)?;
+    let recipe = recipe(path)?;
     let table = table(options.table.as_ref(), &source)?;
     log(&options.log_level)?;
     let kept = Kept::make(&table, recipe.terms(&options.name), random_id());
@@ -67,6 +87,66 @@ fn refused(error: TableError) -> Failure {
     Failure::new(error.to_string(), "").with(code)
 }
 
+/// What a keeper says of its source.
+#[derive(Clone, Copy)]
+struct Words {
+    live: &'static str,
+    awaited: &'static str,
+}
+
+const OF_DATABASE: Words = Words {
+    live: "Commits wait for it",
+    awaited: "the transaction of ",
+};
+const OF_REQUESTS: Words = Words {
+    live: "Unsafe requests wait for it",
+    awaited: "the proxy of ",
+};
+
+/// Notes what requests change.
+fn run_of_requests(options: &Options) -> Result<(), Failure> {
+    let table = table_by_name(options.table.as_ref(), &options.name)?;
+    log(&options.log_level)?;
+    let kept = Kept::make(&table, terms_of_requests(&options.name), random_id());
+    let writer = Writer::new(kept.map_err(refused)?);
+    let life = Duration::from_secs(options.request_seconds);
+    runtime()?.block_on(async {
+        let shutdown = shutdown(options.until_stdin_closes)?;
+        let (says, report) = watch::channel(Report::new());
+        let telling = begin_telling(options, &table, report, OF_REQUESTS)?;
+        let (stop, stopped) = watch::channel(false);
+        let keeping = keep_requests(&table, writer, life, says, stopped);
+        let mut keeping = std::pin::pin!(keeping);
+        let kept = tokio::select! {
+            kept = keeping.as_mut() => kept,
+            () = shutdown => {
+                stop.send_replace(true);
+                keeping.await
+            }
+        };
+        telling.iter().for_each(JoinHandle::abort);
+        kept.map_err(|error| Failure::new(error.to_string(), "start it again"))
+    })
+}
+
+/// Says that it runs, and how it is doing from then on.
+fn begin_telling(
+    options: &Options,
+    table: &Path,
+    report: watch::Receiver<Report>,
+    words: Words,
+) -> Result<[JoinHandle<()>; 2], Failure> {
+    let at = table.display().to_string();
+    match options.json {
+        true => say_json(&serde_json::json!({
+            "name": options.name, "process": id(), "table": at
+        }))?,
+        false => say(&format!("ready: it keeps {at}"))?,
+    }
+    let status = write_status(table.to_owned(), options.name.clone(), report.clone());
+    Ok([tokio::spawn(status), tokio::spawn(tell(report, words))])
+}
+
 /// A database, and who writes its table.
 struct Keeping {
     source: Postgres,
@@ -79,16 +159,7 @@ impl Keeping {
     async fn until(self, options: &Options, shutdown: Shutdown) -> Result<(), Failure> {
         let (stop, stopped) = watch::channel(false);
         let (says, report) = watch::channel(Report::new());
-        let table = self.table.display().to_string();
-        match options.json {
-            true => say_json(&serde_json::json!({
-                "name": options.name, "process": id(), "table": table
-            }))?,
-            false => say(&format!("ready: it keeps {table}"))?,
-        }
-        let status = write_status(self.table, options.name.clone(), report.clone());
-        let status = tokio::spawn(status);
-        let telling = tokio::spawn(tell(report));
+        let telling = begin_telling(options, &self.table, report, OF_DATABASE)?;
         let keeping = keep(self.source, self.recipe, self.writer, says, stopped);
         let mut keeping = std::pin::pin!(keeping);
         tokio::select! {
@@ -98,20 +169,19 @@ impl Keeping {
                 keeping.await;
             }
         }
-        status.abort();
-        telling.abort();
+        telling.iter().for_each(JoinHandle::abort);
         Ok(())
     }
 }
 
 /// Says what becomes of it.
-async fn tell(mut report: watch::Receiver<Report>) {
+async fn tell(mut report: watch::Receiver<Report>, Words { live, awaited }: Words) {
     let mut before = Report::new();
     while report.changed().await.is_ok() {
         let now = report.borrow_and_update().clone();
         if now.health != before.health {
             match &now.health {
-                Health::Live => eprintln!("keeper: live. Commits wait for it"),
+                Health::Live => eprintln!("keeper: live. {live}"),
                 Health::Away(why) => eprintln!("keeper: away. {why}"),
             }
         }
@@ -120,7 +190,7 @@ async fn tell(mut report: watch::Receiver<Report>) {
             !said.any(|said| lasting(said) == lasting(session))
         };
         for session in now.awaits.iter().filter(is_new) {
-            eprintln!("keeper: it awaits the transaction of {session}");
+            eprintln!("keeper: it awaits {awaited}{session}");
         }
         if before.not_waited == 0 && now.not_waited > 0 {
             eprintln!(
@@ -144,5 +214,9 @@ changes. `thorp web` reads that, and starts a keeper beside itself if there is n
 command for several proxies on one machine. End it with SIGTERM: if it is killed, commits wait until \
 it is back, or until `thorp web watchdog` lets them go on.
 
+With --requests it notes what unsafe requests change, for proxies with --requests. No process waits \
+for it then but these proxies: without it they answer 503 to unsafe requests.
+
 Examples:
-  thorp web keeper --postgres postgresql:///shop --recipe shop.toml";
+  thorp web keeper --postgres postgresql:///shop --recipe shop.toml
+  thorp web keeper --requests";

@@ -3,9 +3,11 @@
 mod beside;
 mod check;
 mod keeper;
+mod noting;
 mod setup;
 mod source;
 mod status;
+mod updates;
 mod watchdog;
 
 use super::node::{Shutdown, shutdown};
@@ -18,7 +20,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use thorp_server::Bytes;
 use thorp_versions::Followed;
-use thorp_web::{Proxy, Tls, serve, serve_tls};
+use thorp_web::{Proxy, REQUEST_LIFE, Tls, serve, serve_tls};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
@@ -42,6 +44,8 @@ enum Command {
     Keeper(keeper::Options),
     /// See how a keeper is doing
     Status(status::Options),
+    /// See which unsafe requests are under way, and end what stays open
+    Updates(updates::Options),
     /// Let commits go on when a keeper is gone
     Watchdog(watchdog::Options),
 }
@@ -55,6 +59,19 @@ struct ProxyOptions {
     /// Its database, as postgresql:///shop
     #[arg(long, value_name = "URL", requires = "recipe")]
     postgres: Option<String>,
+    /// Each unsafe request (POST, PUT ...) is a change: no database is watched
+    #[arg(long, requires = "recipe", conflicts_with = "postgres")]
+    requests: bool,
+    /// With --requests: the longest time in seconds that the origin works on one request
+    #[arg(long, value_name = "SECONDS", requires = "requests", default_value_t = REQUEST_LIFE.as_secs())]
+    #[arg(value_parser = source::seconds())]
+    request_seconds: u64,
+    /// With --requests: where the application may say by /begin and /end that something changes
+    #[arg(long, value_name = "IP:PORT", requires_all = ["requests", "calls_secret"])]
+    calls: Option<String>,
+    /// The file with the secret of --calls: one line of at least 16 letters
+    #[arg(long, value_name = "FILE", requires = "calls")]
+    calls_secret: Option<PathBuf>,
     /// What rows and answers stand for: a file, or the name of a recipe that comes with Thorp (mediawiki, wagtail)
     #[arg(long, value_name = "FILE")]
     recipe: Option<PathBuf>,
@@ -97,6 +114,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         (Some(Command::Check(options)), _) => check::run(options),
         (Some(Command::Keeper(options)), _) => keeper::run(options),
         (Some(Command::Status(options)), _) => status::run(options),
+        (Some(Command::Updates(options)), _) => updates::run(options),
         (Some(Command::Watchdog(options)), _) => watchdog::run(options),
         (None, Some(options)) => run_proxy(options),
         (None, None) => Err(usage("nothing was named to stand in front of")),
@@ -109,19 +127,22 @@ fn run_proxy(options: &ProxyOptions) -> Result<(), Failure> {
     // Without a recipe, no answer is coherent.
     let recipe = Arc::new(recipe.unwrap_or_default());
     let database = options.postgres.as_deref().zip(path.map(PathBuf::as_path));
-    if database.is_none() && recipe.has_routes() {
-        let what = "the recipe has routes, and nothing says when their answers change";
-        let action = "name the database with --postgres, or leave the routes out of the recipe";
-        return Err(Failure::new(what, action).with(Code::Usage));
-    }
+    noting::fits(options, &recipe)?;
     let tls = tls(options)?;
-    let beside = database.map(|database| Beside::of(options, database, &recipe));
-    let beside = beside.transpose()?;
+    let beside = match database {
+        Some(database) => Some(Beside::of(options, database, &recipe)?),
+        None if options.requests => Some(Beside::of_requests(options)?),
+        None => None,
+    };
     // Without a database no answer is checked against a table.
     let nothing = || Arc::new(Followed::new(PathBuf::new(), recipe.terms("")));
     let reader = beside.as_ref().map_or_else(nothing, Beside::reader);
     let cache_bytes = options.cache_bytes.0;
     let proxy = Proxy::new(&options.origin, recipe, reader, cache_bytes).map_err(usage)?;
+    let proxy = match beside.as_ref().and_then(Beside::requests) {
+        Some(requests) => proxy.with_requests(requests),
+        None => proxy,
+    };
     source::log(&options.log_level)?;
     let runtime = tokio::runtime::Runtime::new()
         .map_err(|error| Failure::new(format!("the system gives no runtime: {error}"), ""))?;
@@ -161,7 +182,10 @@ async fn until(
         .local_addr()
         .map_err(|error| Failure::new(error.to_string(), ""))?;
     let (stop, stopped) = watch::channel(false);
-    let beside = beside.map(|beside| beside.run(stopped.clone()));
+    let beside = match beside {
+        Some(beside) => Some(beside.run().await?),
+        None => None,
+    };
     let scheme = if tls.is_some() { "https" } else { "http" };
     match options.json {
         true => say_json(&serde_json::json!({ "address": address.to_string() }))?,
@@ -201,8 +225,12 @@ keys a row stands for, and which answers rest on which keys. `thorp web setup` m
 ready. Run `thorp web watchdog` beside the database. Answers that no recipe names are cached as their \
 Cache-Control says; without --recipe these are all.
 
+With --requests no database is watched: each unsafe request (POST, PUT, DELETE ...) is a change, from \
+before it is sent on until its whole answer has come. The application must change nothing otherwise.
+
 Examples:
   thorp web --origin http://127.0.0.1:8000 --postgres postgresql:///shop --recipe shop.toml
+  thorp web --origin http://127.0.0.1:8000 --requests --recipe pages.toml
   thorp web --origin http://127.0.0.1:8000,http://127.0.0.1:8001";
 
 #[cfg(test)]
@@ -233,6 +261,20 @@ mod tests {
         let route = "[[routes]]\npath = \"/\"";
         let said = refused(&["--origin", origin], route);
         assert!(said.contains("says when their answers change"), "{said}");
+        let requests = |recipe| refused(&["--origin", origin, "--requests"], recipe);
+        for (recipe, words) in [
+            ("[tables]\na = [\"a:{id}\"]", "the recipe names tables"),
+            (
+                "[[routes]]\npath = \"/{id}\"\nkeys = [\"a:{id}\"]",
+                "no request changes the key a:{id}",
+            ),
+        ] {
+            let said = requests(recipe);
+            assert!(said.contains(words), "{said}");
+        }
+        let changes = "[[routes]]\npath = \"/\"\nchanges = []";
+        let said = refused(&["--origin", origin, "--postgres", database], changes);
+        assert!(said.contains("what requests change"), "{said}");
         let file = |path: &str| {
             let files = ["--tls-certificate", path, "--tls-key", path];
             refused(&[&["--origin", origin], &files[..]].concat(), "")

@@ -2,11 +2,20 @@
 
 use super::usage;
 use crate::failure::{Code, Failure};
+use clap::builder::RangedU64ValueParser;
 use std::fs;
 use std::path::{Path, PathBuf};
 use thorp_server::{LogConfig, init_logs};
-use thorp_web::{Postgres, PostgresError, Recipe, table_of};
+use thorp_web::{Postgres, PostgresError, Recipe, table_of, table_of_requests};
 use tokio::runtime::{Builder, Runtime};
+
+/// A request that runs for more than a day is a mistake.
+const REQUEST_SECONDS_MAX: u64 = 86_400;
+
+/// Reads a `--request-seconds`.
+pub(super) fn seconds() -> RangedU64ValueParser {
+    RangedU64ValueParser::new().range(1..=REQUEST_SECONDS_MAX)
+}
 
 /// A database at an address.
 pub(super) fn source(address: &str, name: &str) -> Result<Postgres, Failure> {
@@ -31,10 +40,19 @@ pub(super) fn table(named: Option<&PathBuf>, source: &Postgres) -> Result<PathBu
     if let Some(named) = named {
         return Ok(named.clone());
     }
-    table_of(source).map_err(|error| {
-        let what = format!("there is no place for the table: {error}");
-        Failure::new(what, "name a file with --table").with(Code::Usage)
-    })
+    table_of(source).map_err(no_place)
+}
+
+/// The same with requests as the source.
+pub(super) fn table_by_name(named: Option<&PathBuf>, name: &str) -> Result<PathBuf, Failure> {
+    named
+        .cloned()
+        .map_or_else(|| table_of_requests(name).map_err(no_place), Ok)
+}
+
+fn no_place(error: std::io::Error) -> Failure {
+    let what = format!("there is no place for the table: {error}");
+    Failure::new(what, "name a file with --table").with(Code::Usage)
 }
 
 /// What the database said, for a person.
