@@ -4,6 +4,7 @@
 
 mod clock;
 mod follow;
+mod journal;
 mod postgres;
 mod proxy;
 mod random;
@@ -14,6 +15,9 @@ mod table;
 mod template;
 
 pub use follow::{Start, follow};
+pub use journal::{
+    Journal, KEY_SHOWN_BYTES_MAX, KEYS_COUNTED_MAX, KEYS_NAMED_MAX, KEYS_SHOWN_MAX, Noted, UPDATES_NAMED_MAX, Update,
+};
 pub use postgres::{
     Deed, Finding, Found, GoingLive, Health, Look, Names, Numbers, Patience, Plan, Postgres,
     PostgresError, Question, Report, SetUp, Severity, Step, Task, Watched, check, keep,
@@ -26,6 +30,6 @@ pub use proxy::{
 pub use random::number as random_id;
 pub use recipe::{Recipe, RecipeError, Rests, Route, Table};
 pub use route::{Pattern, PatternError};
-pub use status::{Status, write_status};
+pub use status::{Status, read_updates, write_status};
 pub use table::table_of;
 pub use template::{Template, TemplateError};

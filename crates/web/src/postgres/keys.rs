@@ -3,29 +3,29 @@
 use super::decode::{Cell, Change, Relation, Row};
 use crate::recipe::{Recipe, Table};
 use crate::template::Template;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use thorp_versions::{KEYS_OF_UPDATE_MAX, Place};
 
 /// The changes of one transaction.
 ///
 /// Invariant: None if something in it cannot be named. Then the transaction changes *unknown*.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Changed(Option<BTreeSet<Place>>);
+pub(super) struct Changed(Option<BTreeMap<Place, String>>);
 
 impl Changed {
     /// A transaction that has changed nothing yet.
     pub(super) fn nothing() -> Self {
-        Changed(Some(BTreeSet::new()))
+        Changed(Some(BTreeMap::new()))
     }
 
-    /// The places of the keys. None: somebody has to believe that all have changed.
-    pub(super) fn places(self) -> Option<Vec<Place>> {
-        Some(self.0?.into_iter().collect())
+    /// The places of the keys, and the keys. None: somebody has to believe that all have changed.
+    pub(super) fn keys(self) -> Option<(Vec<Place>, Vec<String>)> {
+        Some(self.0?.into_iter().unzip())
     }
 
     /// Whether no answer can show what was changed.
     pub(super) fn is_nothing(&self) -> bool {
-        self.0.as_ref().is_some_and(BTreeSet::is_empty)
+        self.0.as_ref().is_some_and(BTreeMap::is_empty)
     }
 
     /// Nobody can say what has changed.
@@ -40,7 +40,7 @@ impl Changed {
         let Some(keys) = keys else {
             return self.unknown();
         };
-        places.extend(keys.iter().map(|key| Place::of(key)));
+        places.extend(keys.into_iter().map(|key| (Place::of(&key), key)));
         if places.len() > KEYS_OF_UPDATE_MAX {
             self.unknown();
         }
@@ -149,6 +149,7 @@ fn value<'a>(row: &'a Row, relation: &Relation, name: &str) -> Option<&'a str> {
 mod tests {
     use super::*;
     use bytes::Bytes;
+    use std::collections::BTreeSet;
 
     const RECIPE: &str = r#"
         [tables]
@@ -189,7 +190,7 @@ mod tests {
         for change in known.into_iter().chain(changes) {
             relations.take(Some(change), &recipe, &mut changed);
         }
-        changed.places()
+        changed.keys().map(|(places, _)| places)
     }
 
     fn places(keys: &[&str]) -> Option<Vec<Place>> {
