@@ -4,6 +4,7 @@
 
 mod clock;
 mod follow;
+mod journal;
 mod postgres;
 mod proxy;
 mod random;
@@ -14,18 +15,19 @@ mod table;
 mod template;
 
 pub use follow::{Start, follow};
+pub use journal::{Journal, Noted, Update};
 pub use postgres::{
     Deed, Finding, Found, GoingLive, Health, Look, Names, Numbers, Patience, Plan, Postgres,
     PostgresError, Question, Report, SetUp, Severity, Step, Task, Watched, check, keep,
     leaves_after_ms, watch_over,
 };
 pub use proxy::{
-    Asked, Cache, Dependencies, Filling, Moment, Next, Proxy, ProxyError, Tls, TlsError, Waiting,
-    Weight, serve, serve_tls,
+    Asked, Cache, Dependencies, Dropped, Filling, Missed, Moment, Next, Proxy, ProxyError, Seen,
+    Tls, TlsError, Waiting, Weight, Why, serve, serve_tls,
 };
 pub use random::number as random_id;
 pub use recipe::{Recipe, RecipeError, Rests, Route, Table};
 pub use route::{Pattern, PatternError};
-pub use status::{Status, write_status};
+pub use status::{Status, read_updates, write_status};
 pub use table::table_of;
 pub use template::{Template, TemplateError};

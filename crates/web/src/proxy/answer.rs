@@ -3,6 +3,7 @@
 use super::entries::Weight;
 use super::origin::Outgoing;
 use super::shape::shape;
+use super::tally::Refused;
 use bytes::Bytes;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
@@ -120,14 +121,18 @@ pub(crate) fn drop_fields_of_connection(headers: &mut HeaderMap) {
     headers.remove("proxy-authentication-info");
 }
 
-/// Whether an answer to a request without cookies or credentials may be given to others. Its body must say where it ends.
-pub(crate) fn may_be_shared<B>(answer: &Response<B>, keyed: &[HeaderName]) -> bool {
+/// Why an answer to a request without cookies or credentials may not be given to others. Its body must say where it ends.
+pub(crate) fn refusal<B>(answer: &Response<B>, keyed: &[HeaderName]) -> Option<Refused> {
     let headers = answer.headers();
-    STORED.contains(&answer.status())
-        && says_its_end(headers)
-        && !headers.contains_key(header::SET_COOKIE)
-        && !has_directive(headers, "no-store")
-        && !varies(headers, keyed)
+    let reasons = [
+        (!STORED.contains(&answer.status()), Refused::Status),
+        (!says_its_end(headers), Refused::NoEnd),
+        (headers.contains_key(header::SET_COOKIE), Refused::SetCookie),
+        (has_directive(headers, "no-store"), Refused::NoStore),
+        (varies(headers, keyed), Refused::Varies),
+    ];
+    let mut met = reasons.into_iter().filter(|(is_met, _)| *is_met);
+    met.next().map(|(_, reason)| reason)
 }
 
 /// Whether a cut in the body could be seen. Any other last coding ends with the connection.
@@ -178,6 +183,10 @@ fn words<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn may_be_shared(answer: &Response<()>, keyed: &[HeaderName]) -> bool {
+        refusal(answer, keyed).is_none()
+    }
 
     fn answer(fields: &[(&'static str, &'static str)]) -> Response<()> {
         let mut answer = Response::new(());

@@ -8,6 +8,7 @@ use super::host::{self, Refused};
 use super::origin::{self, Origin, OriginError, Outgoing};
 use super::plain::Plain;
 use super::request::{Coherent, Name, shared_fields};
+use super::tally::{Bypassed, Refused as NotKept, Tally};
 use super::tunnel::{self, Tunnels};
 use crate::clock;
 use crate::recipe::Recipe;
@@ -43,6 +44,7 @@ pub struct Proxy<V> {
     plain: Arc<Plain>,
     tunnels: Tunnels,
     budget: Budget,
+    tally: Tally,
     /// The first part of all its ETags: random, so that no other start makes the same.
     life: u64,
     fills: AtomicU64,
@@ -96,6 +98,7 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
             plain: Plain::new(Arc::clone(&origin), plain_bytes, budget.clone()),
             tunnels: Tunnels::default(),
             budget,
+            tally: Tally::default(),
             origin,
             cache: Cache::new(reader, bytes - plain_bytes),
             recipe,
@@ -118,19 +121,24 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
             let answer = self.plain.answer(request).await;
             return answer.unwrap_or_else(|error| told(failed(&error), NOT_KEPT));
         };
-        let Some(coherent) = Coherent::of(&request, route) else {
-            return self.pass(request).await;
+        let coherent = match Coherent::of(&request, route) {
+            Ok(coherent) => coherent,
+            Err(why) => return self.pass(request, why).await,
         };
         let is_head = request.method() == Method::HEAD;
         // A date has no fractions of a second (trap W33).
         request.headers_mut().remove(header::IF_MODIFIED_SINCE);
         let asked = self.cache.arrive(coherent.name);
-        if let Some(answer) = self.cache.hit(&asked, clock::now_ms) {
-            return told(answer.shaped(request.headers(), is_head), HIT);
-        }
+        let missed = match self.cache.hit(&asked, clock::now_ms) {
+            Ok(answer) => {
+                self.tally.hit();
+                return told(answer.shaped(request.headers(), is_head), HIT);
+            }
+            Err(missed) => missed,
+        };
         if request.headers().contains_key(header::RANGE) {
             // A part of what is not stored is the origin's to cut.
-            return self.pass(request).await;
+            return self.pass(request, Bypassed::Range).await;
         }
         let wanted = Wanted {
             path: request.uri().path_and_query().cloned(),
@@ -139,6 +147,10 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
             vary: coherent.vary,
         };
         let (answered, status) = self.coherent(asked, wanted).await;
+        match status {
+            HIT => self.tally.hit(),
+            _ => self.tally.missed.count(missed),
+        }
         let answer = match answered {
             Ok(Given::Shared(answer)) => answer.shaped(request.headers(), is_head),
             Ok(Given::Own(answer)) if is_head => answer.map(|_| origin::whole(Bytes::new())),
@@ -175,6 +187,7 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
             };
             waiting.over().await;
             if let Some(answer) = self.cache.waited(&mut asked, &waiting) {
+                self.tally.joined();
                 return (Ok(Given::Shared(answer)), JOINED);
             }
         }
@@ -188,7 +201,13 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
     ) -> (Result<Given, OriginError>, &'static str) {
         let proxy = Arc::clone(self);
         let (early, begun) = oneshot::channel();
-        let fill = tokio::spawn(async move { proxy.fill(filling, wanted, early).await });
+        let fill = tokio::spawn(async move {
+            let filled = proxy.fill(filling, wanted, early).await;
+            if filled.is_err() {
+                proxy.tally.refused.count(NotKept::Failed);
+            }
+            filled
+        });
         let filled = tokio::select! {
             // If it has gone to its client, what the task gives back beside it is no answer, also if the task has ended meanwhile.
             biased;
@@ -211,7 +230,8 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
     ) -> Result<(Given, &'static str), OriginError> {
         let answer = self.ask(&mut filling, &wanted).await?;
         let tag = self.next_tag();
-        if !answer::may_be_shared(&answer, &wanted.vary) {
+        if let Some(why) = answer::refusal(&answer, &wanted.vary) {
+            self.tally.refused.count(why);
             self.cache.land_alone(filling);
             return Ok((Given::Own(own(answer.map(origin::passed), &tag)), NOT_KEPT));
         }
@@ -227,6 +247,7 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
             }
         };
         let Some(whole) = whole else {
+            self.tally.refused.count(NotKept::Large);
             self.cache.land_alone(filling);
             return Ok((
                 Given::Own(Response::new(origin::whole(Bytes::new()))),
@@ -272,10 +293,16 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
             known: wanted.dependencies,
             learned: also.iter().map(|key| Place::of(key)).collect(),
         };
-        let is_kept = self
+        let landed = self
             .cache
             .land(filling, &answer, dependencies, clock::now_ms);
-        let status = if is_kept { FILLED } else { NOT_KEPT };
+        let status = match landed {
+            Ok(()) => FILLED,
+            Err(denied) => {
+                self.tally.refused.count(denied.into());
+                NOT_KEPT
+            }
+        };
         (Given::Shared(answer), status)
     }
 
@@ -286,7 +313,8 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
     }
 
     /// Passes a request to a coherent route on. Its answer is nobody else's.
-    async fn pass(&self, request: Request<Incoming>) -> Response<Outgoing> {
+    async fn pass(&self, request: Request<Incoming>, why: Bypassed) -> Response<Outgoing> {
+        self.tally.bypassed.count(why);
         let path = request.uri().path_and_query().cloned();
         let unsafe_name = Name::of(&request).filter(|_| !request.method().is_safe());
         let mut request = request.map(origin::passed);
