@@ -37,6 +37,8 @@ pub struct Seen<K, A> {
     pub bytes: u64,
     /// Why it would not be served now. None: it would be.
     pub denied: Option<Denied>,
+    /// If that is because of a key: the generation of the table, and the number of the key's word.
+    pub changed: Option<(u64, u64)>,
 }
 
 /// A request that wants an answer of this name.
@@ -162,12 +164,20 @@ impl<K: Hash + Eq + Clone + Weight, A: Weight, V: Versions> Cache<K, A, V> {
             let checked = self
                 .versions
                 .check(stored.evidence, &stored.dependencies, now_ms);
+            let denied = checked.err();
+            let changed = match denied {
+                Some(Denied::Changed(place) | Denied::Open(place)) => {
+                    Some((stored.evidence.generation, self.versions.number(place)))
+                }
+                _ => None,
+            };
             Seen {
                 answer: Arc::clone(&stored.answer),
                 dependencies: stored.dependencies.clone(),
                 hits,
                 bytes: stored.bytes(&name),
-                denied: checked.err(),
+                denied,
+                changed,
                 name,
             }
         });
@@ -177,6 +187,27 @@ impl<K: Hash + Eq + Clone + Weight, A: Weight, V: Versions> Cache<K, A, V> {
     /// The last entries with such names that were dropped, the newest first.
     pub fn dropped(&self, is_wanted: impl Fn(&K) -> bool) -> Vec<Dropped<K>> {
         self.drops.of(is_wanted)
+    }
+
+    /// How many entries were dropped, with those that nobody remembers.
+    pub fn dropped_in_all(&self) -> u64 {
+        self.drops.all()
+    }
+
+    /// Whether any entry could be served now: there is a table with a young beat (rule W7).
+    pub fn is_live(&self, now_ms: u64) -> bool {
+        let checked = self.versions.check(self.versions.evidence(), &[], now_ms);
+        !matches!(checked, Err(Denied::NoBeat))
+    }
+
+    /// Forgets all entries. Fills that are under way may leave new ones.
+    pub fn clear(&self) {
+        self.entries.clear();
+    }
+
+    /// How many bytes it may take.
+    pub fn budget(&self) -> u64 {
+        self.entries.budget()
     }
 
     /// How many entries there are, and what they take of the budget.

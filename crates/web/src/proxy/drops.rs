@@ -43,6 +43,7 @@ pub(super) struct Drops<K>(Mutex<Inner<K>>);
 struct Inner<K> {
     drops: VecDeque<Dropped<K>>,
     bytes: u64,
+    all: u64,
 }
 
 impl<K: Clone + Weight> Drops<K> {
@@ -50,12 +51,14 @@ impl<K: Clone + Weight> Drops<K> {
         Drops(Mutex::new(Inner {
             drops: VecDeque::new(),
             bytes: 0,
+            all: 0,
         }))
     }
 
     /// One more.
     pub(super) fn note(&self, dropped: Dropped<K>) {
         let mut inner = self.locked();
+        inner.all += 1;
         inner.bytes += dropped.name.bytes();
         inner.drops.push_back(dropped);
         while inner.drops.len() > DROPS_MAX || inner.bytes > DROPS_BYTES_MAX {
@@ -64,6 +67,11 @@ impl<K: Clone + Weight> Drops<K> {
             };
             inner.bytes -= oldest.name.bytes();
         }
+    }
+
+    /// How many there have been, with those that the log has no more.
+    pub(super) fn all(&self) -> u64 {
+        self.locked().all
     }
 
     fn locked(&self) -> MutexGuard<'_, Inner<K>> {
@@ -116,6 +124,7 @@ mod tests {
             (all[0].name.0, all[DROPS_MAX - 1].name.0),
             (DROPS_MAX + 2, 3)
         );
+        assert_eq!(drops.all(), DROPS_MAX as u64 + 3);
         assert_eq!(drops.of(|name| name.0 == 7).len(), 1);
         assert!(drops.of(|name| name.0 == 2).is_empty());
     }

@@ -114,6 +114,16 @@ impl<K: Hash + Eq + Weight, A: Weight> Entries<K, A> {
         self.0.iter()
     }
 
+    /// Forgets all.
+    pub(super) fn clear(&self) {
+        self.0.clear();
+    }
+
+    /// How many bytes they may take.
+    pub(super) fn budget(&self) -> u64 {
+        self.0.capacity()
+    }
+
     /// How many there are.
     pub(super) fn count(&self) -> usize {
         self.0.len()

@@ -42,12 +42,18 @@ pub struct Proxy<V> {
     cache: Cache<Name, Answer, V>,
     /// What the origin's own fields say, for what no route names.
     plain: Arc<Plain>,
-    tunnels: Tunnels,
-    budget: Budget,
-    tally: Tally,
+    shares: Shares,
     /// The first part of all its ETags: random, so that no other start makes the same.
     life: u64,
     fills: AtomicU64,
+}
+
+/// What a proxy has in common with the one that takes its place: limits stay limits, and counts go on.
+#[derive(Clone, Debug, Default)]
+struct Shares {
+    tunnels: Tunnels,
+    budget: Budget,
+    tally: Arc<Tally>,
 }
 
 /// Why there is no proxy.
@@ -85,6 +91,30 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
         reader: V,
         bytes: u64,
     ) -> Result<Self, ProxyError> {
+        Self::sharing(Shares::default(), (origin, recipe), reader, bytes)
+    }
+
+    /// A proxy that takes the place of this one, with an empty cache.
+    ///
+    /// # Errors
+    ///
+    /// As [`Proxy::new`].
+    pub fn successor(
+        &self,
+        origin: &str,
+        recipe: Arc<Recipe>,
+        reader: V,
+        bytes: u64,
+    ) -> Result<Self, ProxyError> {
+        Self::sharing(self.shares.clone(), (origin, recipe), reader, bytes)
+    }
+
+    fn sharing(
+        shares: Shares,
+        (origin, recipe): (&str, Arc<Recipe>),
+        reader: V,
+        bytes: u64,
+    ) -> Result<Self, ProxyError> {
         let found = Origin::new(origin);
         let origin = found.ok_or_else(|| ProxyError::Origin(origin.to_owned()))?;
         let origin = Arc::new(origin);
@@ -93,18 +123,46 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
             (true, true) => bytes / PLAIN_SHARE,
             (true, false) => bytes,
         };
-        let budget = Budget::default();
         Ok(Proxy {
-            plain: Plain::new(Arc::clone(&origin), plain_bytes, budget.clone()),
-            tunnels: Tunnels::default(),
-            budget,
-            tally: Tally::default(),
+            plain: Plain::new(Arc::clone(&origin), plain_bytes, shares.budget.clone()),
+            shares,
             origin,
             cache: Cache::new(reader, bytes - plain_bytes),
             recipe,
             life: crate::random::number(),
             fills: AtomicU64::new(0),
         })
+    }
+
+    /// The answers of routes.
+    pub(crate) fn cache(&self) -> &Cache<Name, Answer, V> {
+        &self.cache
+    }
+
+    /// The answers that no route names.
+    pub(crate) fn plain(&self) -> &Plain {
+        &self.plain
+    }
+
+    /// What it does by.
+    pub(crate) fn recipe(&self) -> &Recipe {
+        &self.recipe
+    }
+
+    /// What became of requests.
+    pub(crate) fn tally(&self) -> &Tally {
+        &self.shares.tally
+    }
+
+    /// Where its origin is.
+    pub(crate) fn origins(&self) -> Vec<String> {
+        self.origin.addresses()
+    }
+
+    /// Gives its memory back: another one takes its place. Requests that it has begun go on.
+    pub(crate) fn retire(&self) {
+        self.cache.clear();
+        self.plain.clear();
     }
 
     /// Answers one request.
@@ -131,7 +189,7 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
         let asked = self.cache.arrive(coherent.name);
         let missed = match self.cache.hit(&asked, clock::now_ms) {
             Ok(answer) => {
-                self.tally.hit();
+                self.tally().hit();
                 return told(answer.shaped(request.headers(), is_head), HIT);
             }
             Err(missed) => missed,
@@ -148,8 +206,8 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
         };
         let (answered, status) = self.coherent(asked, wanted).await;
         match status {
-            HIT => self.tally.hit(),
-            _ => self.tally.missed.count(missed),
+            HIT => self.tally().hit(),
+            _ => self.tally().missed.count(missed),
         }
         let answer = match answered {
             Ok(Given::Shared(answer)) => answer.shaped(request.headers(), is_head),
@@ -162,7 +220,7 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
 
     /// Asks the origin for a tunnel.
     async fn tunnel(&self, request: Request<Incoming>, is_coherent: bool) -> Response<Outgoing> {
-        let answer = match self.tunnels.open(&self.origin, request).await {
+        let answer = match self.shares.tunnels.open(&self.origin, request).await {
             // The origin wants none.
             Ok(answer) if is_coherent && answer.status() != StatusCode::SWITCHING_PROTOCOLS => {
                 own(answer, &self.next_tag())
@@ -187,7 +245,7 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
             };
             waiting.over().await;
             if let Some(answer) = self.cache.waited(&mut asked, &waiting) {
-                self.tally.joined();
+                self.tally().joined();
                 return (Ok(Given::Shared(answer)), JOINED);
             }
         }
@@ -204,7 +262,7 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
         let fill = tokio::spawn(async move {
             let filled = proxy.fill(filling, wanted, early).await;
             if filled.is_err() {
-                proxy.tally.refused.count(NotKept::Failed);
+                proxy.tally().refused.count(NotKept::Failed);
             }
             filled
         });
@@ -231,12 +289,12 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
         let answer = self.ask(&mut filling, &wanted).await?;
         let tag = self.next_tag();
         if let Some(why) = answer::refusal(&answer, &wanted.vary) {
-            self.tally.refused.count(why);
+            self.tally().refused.count(why);
             self.cache.land_alone(filling);
             return Ok((Given::Own(own(answer.map(origin::passed), &tag)), NOT_KEPT));
         }
         let (head, body) = answer.into_parts();
-        let mut body = Growing::new(body, &self.budget);
+        let mut body = Growing::new(body, &self.shares.budget);
         let whole = match body.short().await? {
             Grown::Whole(whole) => Some(whole),
             Grown::More => {
@@ -247,7 +305,7 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
             }
         };
         let Some(whole) = whole else {
-            self.tally.refused.count(NotKept::Large);
+            self.tally().refused.count(NotKept::Large);
             self.cache.land_alone(filling);
             return Ok((
                 Given::Own(Response::new(origin::whole(Bytes::new()))),
@@ -299,7 +357,7 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
         let status = match landed {
             Ok(()) => FILLED,
             Err(denied) => {
-                self.tally.refused.count(denied.into());
+                self.tally().refused.count(denied.into());
                 NOT_KEPT
             }
         };
@@ -314,7 +372,7 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
 
     /// Passes a request to a coherent route on. Its answer is nobody else's.
     async fn pass(&self, request: Request<Incoming>, why: Bypassed) -> Response<Outgoing> {
-        self.tally.bypassed.count(why);
+        self.tally().bypassed.count(why);
         let path = request.uri().path_and_query().cloned();
         let unsafe_name = Name::of(&request).filter(|_| !request.method().is_safe());
         let mut request = request.map(origin::passed);

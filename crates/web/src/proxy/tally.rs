@@ -18,10 +18,10 @@ pub(crate) trait Reason: Copy + 'static {
 
 /// Declares reasons, each with its word.
 macro_rules! reasons {
-    ($(#[$of:meta])* $kind:ident { $($(#[$one:meta])* $name:ident = $word:literal,)+ }) => {
+    ($(#[$of:meta])* $seen:vis $kind:ident { $($(#[$one:meta])* $name:ident = $word:literal,)+ }) => {
         $(#[$of])*
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-        pub enum $kind { $($(#[$one])* $name,)+ }
+        $seen enum $kind { $($(#[$one])* $name,)+ }
 
         impl Reason for $kind {
             const ALL: &'static [Self] = &[$($kind::$name,)+];
@@ -39,7 +39,7 @@ macro_rules! reasons {
 
 reasons! {
     /// Why a request of a route was no hit.
-    Missed {
+    pub Missed {
         /// Nothing is stored for it.
         Absent = "absent",
         /// A key has changed since.
@@ -57,7 +57,7 @@ reasons! {
 
 reasons! {
     /// Why a request of a route went past the cache.
-    Bypassed {
+    pub(crate) Bypassed {
         /// It is neither GET nor HEAD.
         Method = "method",
         /// It has credentials, or wants another protocol.
@@ -75,7 +75,7 @@ reasons! {
 
 reasons! {
     /// Why the answer to a fill did not become an entry.
-    Refused {
+    pub(crate) Refused {
         /// A key has changed since its evidence (rule W4).
         Changed = "changed",
         /// An update of a key is open.
