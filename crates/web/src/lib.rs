@@ -5,6 +5,7 @@
 mod clock;
 mod follow;
 mod journal;
+mod noise;
 mod operator;
 mod postgres;
 mod proxy;
@@ -17,9 +18,10 @@ mod template;
 
 pub use follow::{Start, follow};
 pub use journal::{Journal, Noted, Update};
+pub use noise::{Noise, NoiseError};
 pub use operator::{
-    Address, AtAddress, DropLine, EntryLine, KeyLine, OperatorPort, PortError, ProxyStatus,
-    Reloads, Stored, Total, UpdateLine, WatchedProxy,
+    Address, AtAddress, Audited, DifferenceLine, DropLine, EntryLine, KeyLine, OperatorPort,
+    PortError, ProxyStatus, Reloads, Stored, Total, UpdateLine, WatchedProxy,
 };
 pub use postgres::{
     Deed, Finding, Found, GoingLive, Health, Look, Names, Numbers, Patience, Plan, Postgres,
@@ -27,8 +29,8 @@ pub use postgres::{
     leaves_after_ms, watch_over,
 };
 pub use proxy::{
-    Asked, Cache, Dependencies, Door, Dropped, Filling, Missed, Moment, Next, Proxy, ProxyError, Seen,
-    Tls, TlsError, Waiting, Weight, Why, serve, serve_door, serve_tls,
+    Asked, Cache, Dependencies, Door, Dropped, Filling, Missed, Moment, Next, Proxy, ProxyError,
+    Seen, Share, ShareError, Tls, TlsError, Waiting, Weight, Why, serve, serve_door, serve_tls,
 };
 pub use random::number as random_id;
 pub use recipe::{Recipe, RecipeError, Rests, Route, Table};

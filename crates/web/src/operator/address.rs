@@ -95,7 +95,10 @@ mod tests {
     #[test]
     fn an_address_is_read_as_a_browser_sends_it() {
         let one = |text: &str| Some(text.to_owned());
-        assert_eq!(read("http://Shop:80/items/1?a=b#top"), one("shop/items/1?a=b"));
+        assert_eq!(
+            read("http://Shop:80/items/1?a=b#top"),
+            one("shop/items/1?a=b")
+        );
         assert_eq!(read("https://shop:443"), one("shop/"));
         assert_eq!(read("http://shop:8080/"), one("shop:8080/"));
         assert_eq!(read("/items/1"), one("/items/1"));

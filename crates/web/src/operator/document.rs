@@ -32,6 +32,8 @@ pub struct ProxyStatus {
     pub refused: BTreeMap<String, u64>,
     /// Entries that were dropped because of a change.
     pub dropped: u64,
+    /// What comparisons of hits with the origin have found.
+    pub audit: Audited,
     /// How often its configuration was read again.
     pub reloads: Reloads,
     /// What the keeper of its table says of itself.
@@ -62,6 +64,38 @@ pub struct KeyLine {
     pub key: String,
     /// In so many updates.
     pub changes: u64,
+}
+
+/// What comparisons of hits with the origin have found.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Audited {
+    /// The share of the hits that is compared, as `0.1%`.
+    pub share: String,
+    /// The hit was as the origin's answer, apart from noise.
+    pub same: u64,
+    /// It was not, and no data behind it had changed.
+    pub different: u64,
+    /// The data behind it had changed meanwhile: that proves nothing.
+    pub changed: u64,
+    /// The origin did not answer, or with an error of its own.
+    pub failed: u64,
+    /// Others were being compared.
+    pub skipped: u64,
+    /// The last differences, the newest first.
+    pub differences: Vec<DifferenceLine>,
+}
+
+/// A hit that was not as the origin's answer, while no data behind it had changed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct DifferenceLine {
+    /// Host and path. A long address is cut.
+    pub address: String,
+    /// When it was found.
+    pub at_unix_ms: u64,
+    /// What differs.
+    pub what: String,
 }
 
 /// How often a configuration was read again.

@@ -37,7 +37,9 @@ impl Html {
 
     /// A cell with a number.
     pub(super) fn number(&mut self, number: u64) -> &mut Self {
-        self.tags("<td class=\"number\">").text(&number.to_string()).tags("</td>")
+        self.tags("<td class=\"number\">")
+            .text(&number.to_string())
+            .tags("</td>")
     }
 
     /// The page.
@@ -53,7 +55,9 @@ mod tests {
     #[test]
     fn text_stays_text() {
         let mut page = Html::default();
-        page.tags("<p title=\"").text("\"'<script>&\u{7}").tags("\">");
+        page.tags("<p title=\"")
+            .text("\"'<script>&\u{7}")
+            .tags("\">");
         let page = page.done();
         assert_eq!(page, "<p title=\"&quot;&#39;&lt;script&gt;&amp;\u{fffd}\">");
     }

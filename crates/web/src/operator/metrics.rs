@@ -10,8 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 /// The content type of what [`text`] gives.
-pub(super) const CONTENT_TYPE: &str =
-    "application/openmetrics-text; version=1.0.0; charset=utf-8";
+pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// All metrics in the OpenMetrics text format.
 ///
@@ -36,7 +35,11 @@ impl Collector for Reading {
         to.gauge("uptime_seconds", "How long it runs", status.uptime_s as f64)?;
         to.flag("live", "Whether answers of routes can be hits", status.live)?;
         to.sizes(&status.entries, &status.others)?;
-        to.counter("hits", "Requests of routes answered from the cache", status.hits)?;
+        to.counter(
+            "hits",
+            "Requests of routes answered from the cache",
+            status.hits,
+        )?;
         let help = "Requests of routes that got the answer to the request of another";
         to.counter("joined", help, status.joined)?;
         let help = "Requests of routes that were no hits";
@@ -45,7 +48,21 @@ impl Collector for Reading {
         to.counters("bypassed", help, "reason", pairs(&status.bypassed))?;
         let help = "Answers to routes that were not stored";
         to.counters("refused", help, "reason", pairs(&status.refused))?;
-        to.counter("dropped", "Entries dropped because of a change", status.dropped)?;
+        to.counter(
+            "dropped",
+            "Entries dropped because of a change",
+            status.dropped,
+        )?;
+        let audit = &status.audit;
+        let audits = [
+            (String::from("same"), audit.same),
+            (String::from("different"), audit.different),
+            (String::from("changed"), audit.changed),
+            (String::from("failed"), audit.failed),
+            (String::from("skipped"), audit.skipped),
+        ];
+        let help = "Hits compared with the origin, by what was found";
+        to.counters("audits", help, "result", audits)?;
         let reloads = [
             (String::from("taken"), status.reloads.taken),
             (String::from("refused"), status.reloads.refused),
@@ -60,7 +77,9 @@ impl Collector for Reading {
 }
 
 fn pairs(counts: &BTreeMap<String, u64>) -> impl Iterator<Item = (String, u64)> {
-    counts.iter().map(|(reason, count)| (reason.clone(), *count))
+    counts
+        .iter()
+        .map(|(reason, count)| (reason.clone(), *count))
 }
 
 /// Writes metrics.
@@ -68,19 +87,26 @@ struct Metrics<'a, 'b>(&'a mut DescriptorEncoder<'b>);
 
 impl Metrics<'_, '_> {
     fn sizes(&mut self, entries: &Total, others: &Total) -> fmt::Result {
-        let of = |value: fn(&Total) -> f64| {
-            [("routes", value(entries)), ("others", value(others))]
-        };
+        let of = |value: fn(&Total) -> f64| [("routes", value(entries)), ("others", value(others))];
         let help = "Answers of routes, and addresses without a route, that are stored";
         self.gauges("stored", help, "of", of(|total| total.count as f64))?;
         let help = "Their bytes";
         self.gauges("stored_bytes", help, "of", of(|total| total.bytes as f64))?;
         let help = "How many bytes they may have";
-        self.gauges("stored_bytes_max", help, "of", of(|total| total.bytes_max as f64))
+        self.gauges(
+            "stored_bytes_max",
+            help,
+            "of",
+            of(|total| total.bytes_max as f64),
+        )
     }
 
     fn keeper(&mut self, keeper: &Status, status: &ProxyStatus) -> fmt::Result {
-        self.flag("keeper_live", "Whether commits wait for the keeper", keeper.live)?;
+        self.flag(
+            "keeper_live",
+            "Whether commits wait for the keeper",
+            keeper.live,
+        )?;
         let help = "Whether all commits of the last minute have waited for it";
         self.flag("keeper_coherent", help, keeper.coherent)?;
         let help = "Updates that it has decoded, and that are not known to be visible";
@@ -111,7 +137,9 @@ impl Metrics<'_, '_> {
     }
 
     fn gauge(&mut self, name: &str, help: &str, value: f64) -> fmt::Result {
-        let mut metric = self.0.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        let mut metric = self
+            .0
+            .encode_descriptor(name, help, None, MetricType::Gauge)?;
         metric.encode_gauge(&value)
     }
 
@@ -122,7 +150,9 @@ impl Metrics<'_, '_> {
         label: &'static str,
         values: [(&str, f64); 2],
     ) -> fmt::Result {
-        let mut metric = self.0.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        let mut metric = self
+            .0
+            .encode_descriptor(name, help, None, MetricType::Gauge)?;
         for (of, value) in values {
             let labels = labels(label, of);
             metric.encode_family(&labels)?.encode_gauge(&value)?;
@@ -131,12 +161,16 @@ impl Metrics<'_, '_> {
     }
 
     fn counter(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
-        let mut metric = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
+        let mut metric = self
+            .0
+            .encode_descriptor(name, help, None, MetricType::Counter)?;
         metric.encode_counter::<NoLabelSet, _, f64>(&value, None)
     }
 
     fn seconds_in_all(&mut self, name: &str, help: &str, micros: u64) -> fmt::Result {
-        let mut metric = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
+        let mut metric = self
+            .0
+            .encode_descriptor(name, help, None, MetricType::Counter)?;
         metric.encode_counter::<NoLabelSet, _, f64>(&(micros as f64 / 1e6), None)
     }
 
@@ -147,7 +181,9 @@ impl Metrics<'_, '_> {
         label: &'static str,
         values: impl IntoIterator<Item = (String, u64)>,
     ) -> fmt::Result {
-        let mut metric = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
+        let mut metric = self
+            .0
+            .encode_descriptor(name, help, None, MetricType::Counter)?;
         for (of, value) in values {
             let labels = labels(label, &of);
             let mut one = metric.encode_family(&labels)?;

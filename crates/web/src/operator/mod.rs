@@ -21,7 +21,8 @@ mod watched;
 
 pub use address::Address;
 pub use document::{
-    AtAddress, DropLine, EntryLine, KeyLine, ProxyStatus, Reloads, Stored, Total, UpdateLine,
+    AtAddress, Audited, DifferenceLine, DropLine, EntryLine, KeyLine, ProxyStatus, Reloads, Stored,
+    Total, UpdateLine,
 };
 pub use port::{OperatorPort, PortError};
 pub use watched::Watched as WatchedProxy;

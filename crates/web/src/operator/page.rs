@@ -1,7 +1,7 @@
 //! The page of a proxy's operator. It has no script: the browser is told to run none.
 
 use super::address::encoded;
-use super::document::{DropLine, EntryLine, ProxyStatus, UpdateLine};
+use super::document::{Audited, DropLine, EntryLine, ProxyStatus, UpdateLine};
 use super::html::Html;
 use super::moment;
 use crate::status::Status;
@@ -28,6 +28,7 @@ pub(super) fn page(
     if let Some(keeper) = &status.keeper {
         of_keeper(&mut page, keeper, status);
     }
+    of_audit(&mut page, &status.audit);
     form(&mut page, find);
     of_entries(&mut page, entries);
     of_dropped(&mut page, dropped);
@@ -55,7 +56,10 @@ fn summary(page: &mut Html, status: &ProxyStatus) {
         ("answers of routes stored", status.entries.count as u64),
         ("their bytes", status.entries.bytes),
         ("of", status.entries.bytes_max),
-        ("addresses without a route stored", status.others.count as u64),
+        (
+            "addresses without a route stored",
+            status.others.count as u64,
+        ),
         ("their bytes", status.others.bytes),
         ("hits", status.hits),
         ("misses", all),
@@ -66,7 +70,9 @@ fn summary(page: &mut Html, status: &ProxyStatus) {
     for (name, value) in rows {
         row(page, name, value);
     }
-    page.tags("<tr><th>origin</th>").cell(&status.origins.join(", ")).tags("</tr>");
+    page.tags("<tr><th>origin</th>")
+        .cell(&status.origins.join(", "))
+        .tags("</tr>");
     page.tags("</tbody></table>\n");
     reasons(page, "Misses", &status.missed);
     reasons(page, "Past the cache", &status.bypassed);
@@ -74,7 +80,11 @@ fn summary(page: &mut Html, status: &ProxyStatus) {
 }
 
 fn row(page: &mut Html, name: &str, value: u64) {
-    page.tags("<tr><th>").text(name).tags("</th>").number(value).tags("</tr>");
+    page.tags("<tr><th>")
+        .text(name)
+        .tags("</th>")
+        .number(value)
+        .tags("</tr>");
 }
 
 /// The reasons that were met.
@@ -89,12 +99,18 @@ fn reasons(page: &mut Html, title: &str, counts: &BTreeMap<String, u64>) {
 }
 
 fn of_keeper(page: &mut Html, keeper: &Status, status: &ProxyStatus) {
-    page.tags("<h2>Keeper</h2><p id=\"keeper\">").text(&keeper.name).text(match keeper.live {
-        true => ": live",
-        false => ": away. ",
-    });
-    page.text(keeper.why.as_deref().map_or("", cut)).tags("</p><table><tbody>");
-    let average_us = keeper.waited_us.checked_div(keeper.waits).unwrap_or_default();
+    page.tags("<h2>Keeper</h2><p id=\"keeper\">")
+        .text(&keeper.name)
+        .text(match keeper.live {
+            true => ": live",
+            false => ": away. ",
+        });
+    page.text(keeper.why.as_deref().map_or("", cut))
+        .tags("</p><table><tbody>");
+    let average_us = keeper
+        .waited_us
+        .checked_div(keeper.waits)
+        .unwrap_or_default();
     for (name, value) in [
         ("commits", keeper.commits),
         ("of these ended all answers", keeper.unknown),
@@ -113,14 +129,55 @@ fn of_keeper(page: &mut Html, keeper: &Status, status: &ProxyStatus) {
     }
     page.tags("<h2>Keys that change most</h2><table id=\"keys\"><thead><tr><th>key</th><th>changes</th></tr></thead><tbody>");
     for line in &status.keys {
-        page.tags("<tr>").cell(cut(&line.key)).number(line.changes).tags("</tr>");
+        page.tags("<tr>")
+            .cell(cut(&line.key))
+            .number(line.changes)
+            .tags("</tr>");
+    }
+    page.tags("</tbody></table>\n");
+}
+
+fn of_audit(page: &mut Html, audit: &Audited) {
+    let found = [
+        audit.same,
+        audit.different,
+        audit.changed,
+        audit.failed,
+        audit.skipped,
+    ];
+    if audit.share == "0%" && found == [0; 5] {
+        return;
+    }
+    page.tags("<h2>Audit</h2><p>").text(&audit.share);
+    page.tags(" of the hits are compared with the origin</p><table id=\"audit\"><tbody>");
+    let names = [
+        "same",
+        "different",
+        "changed meanwhile",
+        "failed",
+        "skipped",
+    ];
+    for (name, count) in names.into_iter().zip(found) {
+        row(page, name, count);
+    }
+    page.tags("</tbody></table>\n");
+    if audit.differences.is_empty() {
+        return;
+    }
+    page.tags("<table id=\"differences\"><thead><tr><th>address</th><th>at</th><th>what differs</th></tr></thead><tbody>");
+    for line in &audit.differences {
+        page.tags("<tr>")
+            .cell(cut(&line.address))
+            .cell(&moment::words(line.at_unix_ms));
+        page.cell(cut(&line.what)).tags("</tr>");
     }
     page.tags("</tbody></table>\n");
 }
 
 fn form(page: &mut Html, find: &str) {
     page.tags("<form action=\"/\" method=\"get\"><label>Host and path contain <input name=\"find\" value=\"");
-    page.text(find).tags("\"></label> <button>Find</button></form>\n");
+    page.text(find)
+        .tags("\"></label> <button>Find</button></form>\n");
 }
 
 fn of_entries(page: &mut Html, entries: &[EntryLine]) {
@@ -129,7 +186,8 @@ fn of_entries(page: &mut Html, entries: &[EntryLine]) {
     for entry in entries {
         page.tags("<tr>");
         address(page, &entry.host, &entry.path);
-        page.cell(cut(&entry.variant)).number(u64::from(entry.status));
+        page.cell(cut(&entry.variant))
+            .number(u64::from(entry.status));
         page.number(entry.hits).number(entry.bytes);
         page.cell(cut(&entry.dependencies.join(", ")));
         page.tags("<td>");
@@ -149,7 +207,9 @@ fn of_dropped(page: &mut Html, dropped: &[DropLine]) {
     for line in dropped {
         page.tags("<tr>");
         address(page, &line.host, &line.path);
-        page.cell(cut(&line.variant)).cell(&moment::words(line.at_unix_ms)).number(line.hits);
+        page.cell(cut(&line.variant))
+            .cell(&moment::words(line.at_unix_ms))
+            .number(line.hits);
         page.tags("<td>").text(&line.reason);
         cause(page, line.key.as_deref(), line.update.as_ref());
         page.tags("</td></tr>\n");
@@ -160,14 +220,18 @@ fn of_dropped(page: &mut Html, dropped: &[DropLine]) {
 /// The address of an answer, as a link to what is known of it alone.
 fn address(page: &mut Html, host: &str, path: &str) {
     let shown = format!("{host}{path}");
-    page.tags("<td><a href=\"/?find=").text(&encoded(cut(&shown))).tags("\"><bdi>");
+    page.tags("<td><a href=\"/?find=")
+        .text(&encoded(cut(&shown)))
+        .tags("\"><bdi>");
     page.text(cut(&shown)).tags("</bdi></a></td>");
 }
 
 /// Which update of which key it was.
 fn cause(page: &mut Html, key: Option<&str>, update: Option<&UpdateLine>) {
     if let Some(key) = key {
-        page.tags(" <code><bdi>").text(cut(key)).tags("</bdi></code>");
+        page.tags(" <code><bdi>")
+            .text(cut(key))
+            .tags("</bdi></code>");
     }
     let Some(update) = update else {
         return;

@@ -148,7 +148,12 @@ async fn attend<V: Versions + Send + Sync + 'static>(stream: TcpStream, watched:
         let answered = tokio::task::spawn_blocking(move || answer(&request, &watched));
         async move {
             let answered = answered.await;
-            let failed = |_| plain(StatusCode::INTERNAL_SERVER_ERROR, "it failed: see its log\n");
+            let failed = |_| {
+                plain(
+                    StatusCode::INTERNAL_SERVER_ERROR,
+                    "it failed: see its log\n",
+                )
+            };
             Ok::<_, Infallible>(answered.unwrap_or_else(failed))
         }
     });
@@ -195,7 +200,10 @@ fn answer<B, V: Versions + Send + Sync + 'static>(
             let url = parameter(query, "url");
             match url.as_deref().and_then(Address::parse) {
                 Some(address) => document(&watched.at(&address)),
-                None => plain(StatusCode::BAD_REQUEST, "ask for /why?url=http://host/path\n"),
+                None => plain(
+                    StatusCode::BAD_REQUEST,
+                    "ask for /why?url=http://host/path\n",
+                ),
             }
         }
         _ => plain(
@@ -264,10 +272,24 @@ mod tests {
             let request = Request::builder().header("host", host).body(());
             names_this_machine(&request.expect("a request"))
         };
-        for host in ["127.0.0.1:8081", "127.0.0.1", "LocalHost:1", "[::1]:2", "[::1]", "127.0.0.2:3"] {
+        for host in [
+            "127.0.0.1:8081",
+            "127.0.0.1",
+            "LocalHost:1",
+            "[::1]:2",
+            "[::1]",
+            "127.0.0.2:3",
+        ] {
             assert!(named(host), "{host}");
         }
-        for host in ["evil.example:8081", "10.0.0.1:1", "localhost.evil.example", "127.0.0.1.evil.example:1", "", "a:localhost"] {
+        for host in [
+            "evil.example:8081",
+            "10.0.0.1:1",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example:1",
+            "",
+            "a:localhost",
+        ] {
             assert!(!named(host), "{host}");
         }
         let request = Request::builder().body(()).expect("a request");

@@ -2,12 +2,15 @@
 
 use super::address::Address;
 use super::document::{
-    AtAddress, DropLine, EntryLine, KeyLine, ProxyStatus, Reloads, Stored, Total, UpdateLine,
+    AtAddress, Audited, DifferenceLine, DropLine, EntryLine, KeyLine, ProxyStatus, Reloads, Stored,
+    Total, UpdateLine,
 };
 use super::moment;
 use crate::clock;
 use crate::journal::{Noted, Update};
-use crate::proxy::{Answer, Counts, Door, Dropped, Missed, Name, Proxy, Reason, Seen, Why};
+use crate::proxy::{
+    Answer, Counts, Difference, Door, Dropped, Found, Missed, Name, Proxy, Reason, Seen, Why,
+};
 use crate::recipe::{Recipe, Rests};
 use crate::status::{Status, read_updates};
 use std::collections::BTreeMap;
@@ -96,6 +99,7 @@ impl<V: Versions + Send + Sync + 'static> Watched<V> {
             bypassed: by_reason(&tally.bypassed),
             refused: by_reason(&tally.refused),
             dropped: proxy.cache().dropped_in_all(),
+            audit: audited(proxy.audited()),
             reloads: changing.reloads,
             keeper,
             key_changes: noted.all_keys,
@@ -149,7 +153,10 @@ impl<V: Versions + Send + Sync + 'static> Watched<V> {
         let stored = stored.into_iter().flatten();
         AtAddress {
             address: address.to_string(),
-            has_route: proxy.recipe().route(path_of(&address.path_and_query)).is_some(),
+            has_route: proxy
+                .recipe()
+                .route(path_of(&address.path_and_query))
+                .is_some(),
             entries: seen.iter().map(|seen| named.entry(seen)).collect(),
             dropped: dropped.map(|dropped| named.dropped(dropped)).collect(),
             others: stored
@@ -165,7 +172,9 @@ impl<V: Versions + Send + Sync + 'static> Watched<V> {
     /// What the keeper has noted lately.
     fn noted(&self) -> Noted {
         let table = self.changing().table;
-        table.and_then(|table| read_updates(&table)).unwrap_or_default()
+        table
+            .and_then(|table| read_updates(&table))
+            .unwrap_or_default()
     }
 }
 
@@ -178,9 +187,28 @@ fn others<V: Versions + Send + Sync + 'static>(proxy: &Proxy<V>) -> Total {
     }
 }
 
+fn audited(found: Found) -> Audited {
+    let line = |difference: Difference| DifferenceLine {
+        address: difference.address,
+        at_unix_ms: moment::unix_ms(difference.at_ms),
+        what: difference.what,
+    };
+    Audited {
+        share: found.share.to_string(),
+        same: found.same,
+        different: found.different,
+        changed: found.changed,
+        failed: found.failed,
+        skipped: found.skipped,
+        differences: found.differences.into_iter().rev().map(line).collect(),
+    }
+}
+
 fn by_reason<R: Reason>(counts: &Counts<R>) -> BTreeMap<String, u64> {
     let counts = counts.read().into_iter();
-    counts.map(|(word, count)| (word.to_owned(), count)).collect()
+    counts
+        .map(|(word, count)| (word.to_owned(), count))
+        .collect()
 }
 
 fn path_of(path_and_query: &str) -> &str {
@@ -218,7 +246,9 @@ impl<'a> Named<'a> {
             hits: seen.hits,
             dependencies: dependencies.map(|place| self.key(*place, &keys)).collect(),
             is_served: seen.denied.is_none(),
-            reason: seen.denied.map(|denied| Missed::from(denied).word().to_owned()),
+            reason: seen
+                .denied
+                .map(|denied| Missed::from(denied).word().to_owned()),
             key: place.map(|place| self.key(place, &keys)),
             update,
         }

@@ -49,6 +49,13 @@ pub struct Asked<K> {
     waits_left: usize,
 }
 
+impl<K> Asked<K> {
+    /// The name of the answer.
+    pub(crate) fn into_name(self) -> K {
+        self.name
+    }
+}
+
 /// What a request does next.
 #[derive(Debug)]
 pub enum Next<K: Hash + Eq, A> {
@@ -119,6 +126,13 @@ impl<K: Hash + Eq + Clone + Weight, A: Weight, V: Versions> Cache<K, A, V> {
             .check(evidence, &stored.dependencies, now_ms)?;
         stored.passes(passed);
         Ok(())
+    }
+
+    /// Whether the entry of this name is this answer, and its check passes (rule W5).
+    pub(crate) fn is_valid(&self, name: &K, answer: &Arc<A>, now_ms: impl FnOnce() -> u64) -> bool {
+        let stored = self.entries.get(name);
+        let stored = stored.filter(|stored| Arc::ptr_eq(&stored.answer, answer));
+        stored.is_some_and(|stored| self.passes(&stored, now_ms()).is_ok())
     }
 
     /// The check of an entry has failed. One that can never pass again is dropped.

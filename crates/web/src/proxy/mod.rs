@@ -1,6 +1,7 @@
 //! The proxy: which requests the cache answers, and what it keeps.
 
 mod answer;
+mod audit;
 mod building;
 mod cache;
 mod clients;
@@ -22,15 +23,17 @@ mod tally;
 mod tls;
 mod tunnel;
 
+pub(crate) use answer::Answer;
+pub(crate) use audit::{Difference, Found};
+pub use audit::{Share, ShareError};
 pub use cache::{Asked, Cache, Dependencies, Filling, Next, Seen};
 pub use clients::{serve, serve_door, serve_tls};
 pub use door::Door;
 pub use drops::{Dropped, Why};
 pub use entries::Weight;
-pub(crate) use answer::Answer;
 pub use flights::{Moment, Waiting};
-pub use serve::{Proxy, ProxyError};
 pub(crate) use request::Name;
+pub use serve::{Proxy, ProxyError};
 pub use tally::Missed;
 pub(crate) use tally::{Counts, Reason};
 pub use tls::{Tls, TlsError};

@@ -1,6 +1,7 @@
 //! Each request: a hit, a fill, or passed on.
 
 use super::answer::{self, Answer};
+use super::audit::{self, Audit, COMPARES_WITHIN, Found, Fresh, Share};
 use super::building::Budget;
 use super::cache::{Asked, Cache, Dependencies, Filling, Next};
 use super::growing::{Growing, Grown};
@@ -21,7 +22,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use thorp_versions::{Place, Versions};
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 /// Beside coherent routes, one part in so many of the memory is for other answers.
 const PLAIN_SHARE: u64 = 4;
@@ -54,6 +55,7 @@ struct Shares {
     tunnels: Tunnels,
     budget: Budget,
     tally: Arc<Tally>,
+    audit: Arc<Audit>,
 }
 
 /// Why there is no proxy.
@@ -159,6 +161,16 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
         self.origin.addresses()
     }
 
+    /// From now on this share of the hits is compared with the origin.
+    pub fn audit(&self, share: Share) {
+        self.shares.audit.take(share);
+    }
+
+    /// What that has found.
+    pub(crate) fn audited(&self) -> Found {
+        self.shares.audit.found()
+    }
+
     /// Gives its memory back: another one takes its place. Requests that it has begun go on.
     pub(crate) fn retire(&self) {
         self.cache.clear();
@@ -190,6 +202,11 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
         let missed = match self.cache.hit(&asked, clock::now_ms) {
             Ok(answer) => {
                 self.tally().hit();
+                if let Some(place) = self.shares.audit.hit() {
+                    let fields = shared_fields(request.headers(), &coherent.vary);
+                    let served = (asked.into_name(), Arc::clone(&answer));
+                    tokio::spawn(Arc::clone(&self).compare(served, fields, place));
+                }
                 return told(answer.shaped(request.headers(), is_head), HIT);
             }
             Err(missed) => missed,
@@ -216,6 +233,55 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
             Err(error) => failed(&error),
         };
         told(answer, status)
+    }
+
+    /// Compares a hit with what the origin answers now. Only while no data behind it have changed can a difference be a mistake.
+    async fn compare(
+        self: Arc<Self>,
+        (name, hit): (Name, Arc<Answer>),
+        fields: HeaderMap,
+        place: OwnedSemaphorePermit,
+    ) {
+        let audit = Arc::clone(&self.shares.audit);
+        let asked = tokio::time::timeout(COMPARES_WITHIN, self.fresh(&name, fields)).await;
+        let fresh = match asked {
+            Ok(Ok(fresh)) if !fresh.status.is_server_error() => fresh,
+            Ok(_) | Err(_) => return audit.failed(),
+        };
+        if !self.cache.is_valid(&name, &hit, clock::now_ms) {
+            return audit.changed();
+        }
+        // Long bodies are compared beside the threads that answer clients.
+        let compared = tokio::task::spawn_blocking(move || {
+            let path = name.path_and_query();
+            let path = path.split('?').next().unwrap_or(path);
+            let route = self.recipe.route(path);
+            let noise = route.map_or(&[][..], |(route, _)| route.noise());
+            let address = format!("{}{}", name.host(), name.path_and_query());
+            audit.compared(&address, audit::difference(noise, &hit, &fresh));
+            drop(place);
+        });
+        if let Err(error) = compared.await {
+            tracing::error!("audit: {error}");
+        }
+    }
+
+    /// What the origin answers now, as for an answer that others may have.
+    async fn fresh(&self, name: &Name, fields: HeaderMap) -> Result<Fresh, OriginError> {
+        let path: Option<PathAndQuery> = name.path_and_query().parse().ok();
+        let mut tries = self.origin.tries();
+        let answer = self.origin.get(&mut tries, path.as_ref(), fields).await?;
+        let (head, body) = answer.into_parts();
+        let mut body = Growing::new(body, &self.shares.budget);
+        let body = match body.short().await? {
+            Grown::Whole(whole) => Some(whole),
+            Grown::More => body.rest().await?,
+        };
+        Ok(Fresh {
+            status: head.status,
+            headers: head.headers,
+            body,
+        })
     }
 
     /// Asks the origin for a tunnel.
