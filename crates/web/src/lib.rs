@@ -30,7 +30,7 @@ pub use postgres::{
 };
 pub use proxy::{
     Asked, Cache, Dependencies, Door, Dropped, Filling, Missed, Moment, Next, Proxy, ProxyError,
-    Seen, Share, ShareError, Tls, TlsError, Waiting, Weight, Why, serve, serve_door, serve_tls,
+    Seen, Share, ShareError, Tls, TlsError, Waiting, Weight, Why, serve, serve_door,
 };
 pub use random::number as random_id;
 pub use recipe::{Recipe, RecipeError, Rests, Route, Table};

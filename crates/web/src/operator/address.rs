@@ -13,6 +13,12 @@ pub struct Address {
 }
 
 impl Address {
+    /// What a proxy is asked for at its operator's port, to say what it knows of an address. None: it is no address.
+    pub fn question(text: &str) -> Option<String> {
+        Address::parse(text)?;
+        Some(format!("/why?url={}", encoded(text)))
+    }
+
     /// Reads `http://host/path`, `https://host/path`, or a path alone. The part behind `#` is the browser's own. None: it is
     /// none of these.
     pub fn parse(text: &str) -> Option<Self> {

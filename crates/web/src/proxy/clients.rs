@@ -56,20 +56,6 @@ pub async fn serve<V: Versions + Send + Sync + 'static>(
     serve_door(listener, Arc::new(Door::new(proxy, None)), stop).await
 }
 
-/// Serves clients that use TLS.
-///
-/// # Errors
-///
-/// As [`serve`].
-pub async fn serve_tls<V: Versions + Send + Sync + 'static>(
-    listener: TcpListener,
-    tls: Tls,
-    proxy: Arc<Proxy<V>>,
-    stop: watch::Receiver<bool>,
-) -> io::Result<()> {
-    serve_door(listener, Arc::new(Door::new(proxy, Some(tls))), stop).await
-}
-
 /// Serves clients by what stands behind a door at each moment.
 ///
 /// # Errors

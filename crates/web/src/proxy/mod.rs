@@ -27,7 +27,7 @@ pub(crate) use answer::Answer;
 pub(crate) use audit::{Difference, Found};
 pub use audit::{Share, ShareError};
 pub use cache::{Asked, Cache, Dependencies, Filling, Next, Seen};
-pub use clients::{serve, serve_door, serve_tls};
+pub use clients::{serve, serve_door};
 pub use door::Door;
 pub use drops::{Dropped, Why};
 pub use entries::Weight;

@@ -1,9 +1,11 @@
 //! The proxy and its keeper beside a real PostgreSQL.
 
+mod audit;
 mod coherent;
 mod database;
 mod kept;
 mod messages;
+mod operator;
 mod origin;
 mod origins;
 mod plain;
@@ -12,6 +14,7 @@ mod process;
 mod processes;
 mod proxy;
 mod refusals;
+mod reload;
 mod secure;
 mod setup;
 mod tunnel;

@@ -1,9 +1,10 @@
 //! What runs beside a proxy with coherent routes: the reader of a keeper's table, and a keeper if there is none.
 
-use super::{ProxyOptions, source, usage};
+use super::config::WebConfig;
+use super::{source, usage};
 use crate::failure::Failure;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
 use thorp_versions::Followed;
@@ -14,27 +15,34 @@ use tokio::task::JoinHandle;
 /// The reader of a keeper's table, and how a keeper is started.
 pub(super) struct Beside {
     reader: Arc<Followed>,
+    table: PathBuf,
     start: Option<Start>,
 }
 
 impl Beside {
-    /// What a proxy in front of a database needs.
-    pub(super) fn of(
-        options: &ProxyOptions,
-        (database, path): (&str, &Path),
-        recipe: &Recipe,
-    ) -> Result<Self, Failure> {
-        let source = source::source(database, &options.name)?;
-        let table = source::table(options.table.as_ref(), &source)?;
-        let reader = Followed::new(table.clone(), recipe.terms(&options.name));
-        let start = match options.no_keeper {
-            true => None,
-            false => Some(keeper_of(options, (database, path), table)?),
+    /// What a proxy in front of a database needs. None: there is no database.
+    pub(super) fn of(config: &WebConfig, recipe: &Recipe) -> Result<Option<Self>, Failure> {
+        let postgres = &config.postgres;
+        let Some(database) = &postgres.url else {
+            return Ok(None);
         };
-        Ok(Beside {
+        let source = source::source(database, &postgres.name)?;
+        let table = source::table(postgres.table.as_ref(), &source)?;
+        let reader = Followed::new(table.clone(), recipe.terms(&postgres.name));
+        let start = match postgres.keeper {
+            true => Some(keeper_of(config, database, table.clone())?),
+            false => None,
+        };
+        Ok(Some(Beside {
             reader: Arc::new(reader),
+            table,
             start,
-        })
+        }))
+    }
+
+    /// The file by which the table is found.
+    pub(super) fn table(&self) -> PathBuf {
+        self.table.clone()
     }
 
     /// The reader of the table.
@@ -42,11 +50,13 @@ impl Beside {
         Arc::clone(&self.reader)
     }
 
-    /// Follows keepers until it is told to stop.
-    pub(super) fn run(self, stopped: watch::Receiver<bool>) -> Running {
+    /// Follows keepers until the end.
+    pub(super) fn run(self) -> Running {
+        let (stop, stopped) = watch::channel(false);
         let (says, health) = watch::channel(Health::Away(String::from("it starts")));
         let following = follow(self.reader, self.start, says, stopped);
         Running {
+            stop,
             following: tokio::spawn(following),
             telling: tokio::spawn(tell(health)),
         }
@@ -55,13 +65,15 @@ impl Beside {
 
 /// Keepers are followed.
 pub(super) struct Running {
+    stop: watch::Sender<bool>,
     following: JoinHandle<()>,
     telling: JoinHandle<()>,
 }
 
 impl Running {
-    /// Waits for the end. The keeper takes its name out of the database, so that no commit waits for it.
+    /// Ends it. The keeper takes its name out of the database, so that no commit waits for it.
     pub(super) async fn end(self) -> Result<(), Failure> {
+        self.stop.send_replace(true);
         let followed = self.following.await;
         self.telling.abort();
         followed.map_err(|error| Failure::new(format!("the keeper: {error}"), ""))
@@ -69,19 +81,16 @@ impl Running {
 }
 
 /// How a keeper of the same database is started beside the proxy. It ends in order when the proxy ends, also if that is killed.
-fn keeper_of(
-    options: &ProxyOptions,
-    (database, recipe): (&str, &Path),
-    table: PathBuf,
-) -> Result<Start, Failure> {
+fn keeper_of(config: &WebConfig, database: &str, table: PathBuf) -> Result<Start, Failure> {
     let program = std::env::current_exe()
         .map_err(|error| usage(format!("the program does not find itself: {error}")))?;
+    let recipe = config.recipe.as_ref().map(OsString::from);
     let flags = [
         ("--postgres", OsString::from(database)),
-        ("--recipe", OsString::from(recipe)),
+        ("--recipe", recipe.unwrap_or_default()),
         ("--table", OsString::from(table)),
-        ("--name", OsString::from(&options.name)),
-        ("--log-level", OsString::from(&options.log_level)),
+        ("--name", OsString::from(&config.postgres.name)),
+        ("--log-level", OsString::from(&config.log.level)),
     ];
     Ok(Box::new(move || {
         let mut command = tokio::process::Command::new(&program);

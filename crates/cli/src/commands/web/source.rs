@@ -53,11 +53,15 @@ pub(super) fn refused(error: PostgresError) -> Failure {
 
 /// Logs on standard error.
 pub(super) fn log(level: &str) -> Result<(), Failure> {
-    let log = LogConfig {
+    log_by(&LogConfig {
         level: level.to_owned(),
         ..LogConfig::default()
-    };
-    init_logs(&log).map_err(|error| Failure::new(error.to_string(), "").with(Code::Usage))
+    })
+}
+
+/// Logs on standard error, in a form.
+pub(super) fn log_by(log: &LogConfig) -> Result<(), Failure> {
+    init_logs(log).map_err(|error| Failure::new(error.to_string(), "").with(Code::Usage))
 }
 
 /// Runs on one thread.
