@@ -80,4 +80,8 @@ impl Versions for Followed {
         let reader = self.current();
         reader.is_some_and(|reader| reader.still(passed, evidence, now_ms))
     }
+
+    fn number(&self, place: Place) -> u64 {
+        self.current().map_or(0, |reader| reader.number(place))
+    }
 }

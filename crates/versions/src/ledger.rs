@@ -10,6 +10,7 @@ pub struct Ledger<C> {
     keeper: Keeper,
     writer: Writer<C>,
     beat_ms: u64,
+    generation: u64,
 }
 
 impl<C: Writable> Ledger<C> {
@@ -19,12 +20,14 @@ impl<C: Writable> Ledger<C> {
             keeper: Keeper::new(),
             writer,
             beat_ms: 0,
+            generation: 0,
         }
     }
 
     /// The table may have missed an update (rule W8). No update is open in the new generation, and there is no beat.
     pub fn restart(&mut self, generation: u64) {
         self.beat_ms = 0;
+        self.generation = generation;
         let sequence = self.writer.restart(generation, &[]);
         self.keeper.handle(Event::Restarted(sequence));
     }
@@ -32,6 +35,7 @@ impl<C: Writable> Ledger<C> {
     /// The table may have missed an update, and all that is open is known.
     pub fn renew(&mut self, generation: u64) {
         self.beat_ms = 0;
+        self.generation = generation;
         let open = self.keeper.open_places();
         let sequence = self.writer.restart(generation, &open);
         self.keeper.handle(Event::Renewed(sequence));
@@ -56,6 +60,11 @@ impl<C: Writable> Ledger<C> {
     /// The time of the last beat in milliseconds; 0: there is none.
     pub fn beat_ms(&self) -> u64 {
         self.beat_ms
+    }
+
+    /// The generation that the caller gave last; 0: none.
+    pub fn generation(&self) -> u64 {
+        self.generation
     }
 
     /// Which updates are open.

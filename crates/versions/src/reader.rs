@@ -63,6 +63,9 @@ pub trait Versions {
 
     /// The short cut: the keeper has stored nothing since a check of this entry passed, so its words are as they were (rule W5).
     fn still(&self, passed: Passed, evidence: Evidence, now_ms: u64) -> bool;
+
+    /// The number of a word now: the sequence at its last change. For people who want to know which update that was; no check rests on it.
+    fn number(&self, place: Place) -> u64;
 }
 
 impl<V: Versions + ?Sized> Versions for std::sync::Arc<V> {
@@ -81,6 +84,10 @@ impl<V: Versions + ?Sized> Versions for std::sync::Arc<V> {
 
     fn still(&self, passed: Passed, evidence: Evidence, now_ms: u64) -> bool {
         (**self).still(passed, evidence, now_ms)
+    }
+
+    fn number(&self, place: Place) -> u64 {
+        (**self).number(place)
     }
 }
 
@@ -202,5 +209,9 @@ impl<C: Cells> Versions for Reader<C> {
 
     fn still(&self, passed: Passed, evidence: Evidence, now_ms: u64) -> bool {
         Reader::still(self, passed, evidence, now_ms)
+    }
+
+    fn number(&self, place: Place) -> u64 {
+        self.word(place).number()
     }
 }

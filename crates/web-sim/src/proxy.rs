@@ -151,7 +151,8 @@ fn landed(
     }
     let dependencies = request.page.dependencies();
     let clock = || clock(world, process);
-    let is_kept = process.cache.land(filling, answer, dependencies, clock);
+    let landed = process.cache.land(filling, answer, dependencies, clock);
+    let is_kept = landed.is_ok();
     world.checker.borrow_mut().filled(is_kept);
     give(world, process, request, answer, "a fill");
 }

@@ -4,8 +4,11 @@
 
 mod clock;
 mod follow;
+mod journal;
 mod key_field;
 mod limits;
+mod noise;
+mod operator;
 mod postgres;
 mod proxy;
 mod random;
@@ -17,11 +20,17 @@ mod table;
 mod template;
 
 pub use follow::{Start, follow};
+pub use journal::{Cause, Journal, Noted, Update as NotedUpdate};
 pub use key_field::KeyField;
 pub use limits::{
     CALLS_OPEN_MAX, FOLLOWED_MAX, KEY_BYTES_OF_UPDATE_MAX, KEY_FIELD_BYTES_MAX, KEYS_OF_ANSWER_MAX,
     KEYS_OF_CALL_MAX, LINGERING_MAX, PROXIES_MAX, UPDATES_OF_PROXY_MAX, UPLOAD_BYTES_MAX,
     UPLOADS_BYTES_MAX,
+};
+pub use noise::{Noise, NoiseError};
+pub use operator::{
+    Address, AtAddress, Audited, DifferenceLine, DropLine, EntryLine, KeyLine, OperatorPort,
+    PortError, ProxyStatus, Reloads, SourceKind, Stored, Total, UpdateLine, WatchedProxy,
 };
 pub use postgres::{
     Deed, Finding, Found, GoingLive, Health, Look, Names, Numbers, Patience, Plan, Postgres,
@@ -29,8 +38,8 @@ pub use postgres::{
     leaves_after_ms, watch_over,
 };
 pub use proxy::{
-    Asked, Cache, Dependencies, Filling, Moment, Next, Proxy, ProxyError, Tls, TlsError, Waiting,
-    Weight, serve, serve_tls,
+    Asked, Cache, Dependencies, Door, Dropped, Filling, Missed, Moment, Next, Proxy, ProxyError,
+    Seen, Share, ShareError, Tls, TlsError, Waiting, Weight, Why, serve, serve_door,
 };
 pub use random::number as random_id;
 pub use recipe::{Recipe, RecipeError, Rests, Route, Table};
@@ -39,6 +48,6 @@ pub use requests::{
     ShownKeys, ShownUpdate, Update, end_by_hand, keep_requests, open_updates,
 };
 pub use route::{Pattern, PatternError};
-pub use status::{Status, write_status};
+pub use status::{Status, read_updates, write_status};
 pub use table::{table_of, table_of_requests, terms_of_requests};
 pub use template::{Template, TemplateError};

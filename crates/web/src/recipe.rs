@@ -1,6 +1,7 @@
 //! What an operator says of an application: which keys a row stands for, and which answers rest on which keys.
 
 use crate::key_field::KeyField;
+use crate::noise::{Noise, NoiseError};
 use crate::route::{Pattern, PatternError, has_another_reading};
 use crate::template::{Template, TemplateError};
 use hyper::header::{self, HeaderName};
@@ -60,6 +61,8 @@ struct WrittenRoute {
     without: Vec<String>,
     #[serde(default)]
     also: Vec<WrittenAlso>,
+    #[serde(default)]
+    noise: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -95,6 +98,8 @@ pub struct Route {
     /// No hole has such a text in it.
     without: Vec<String>,
     also: Vec<Also>,
+    /// What an audit overlooks.
+    noise: Vec<Noise>,
 }
 
 /// Keys of answers that contain a text, or have a status, or both.
@@ -136,6 +141,8 @@ pub enum RecipeError {
     Key(TemplateError),
     /// A path cannot be read.
     Path(PatternError),
+    /// What is overlooked cannot be read: the path of the route, and why.
+    Noise(String, NoiseError),
     /// A table is neither a list of keys nor *ignored*: the table, and what it is.
     Table(String, String),
     /// A key of a route has a hole that its path does not have: the path, and the hole.
@@ -156,6 +163,7 @@ impl fmt::Display for RecipeError {
             RecipeError::Form(error) => write!(f, "{error}"),
             RecipeError::Key(error) => write!(f, "{error}"),
             RecipeError::Path(error) => write!(f, "{error}"),
+            RecipeError::Noise(path, error) => write!(f, "route {path}: {error}"),
             RecipeError::Table(table, found) => write!(
                 f,
                 "table {table} is {found:?}: write \"ignored\", or a list of keys"
@@ -378,7 +386,11 @@ impl Route {
             field.ok_or_else(|| RecipeError::KeysFrom(written.path.clone(), name))
         });
         let keys_from = keys_from.collect::<Result<_, _>>()?;
+        let noise = written.noise.iter().map(|text| Noise::parse(text));
+        let noise = noise.collect::<Result<_, _>>();
+        let noise = noise.map_err(|error| RecipeError::Noise(written.path.clone(), error))?;
         Ok(Route {
+            noise,
             path,
             keys,
             keys_from,
@@ -405,6 +417,11 @@ impl Route {
     /// The fields in which its answers name keys.
     pub fn keys_from(&self) -> &[KeyField] {
         &self.keys_from
+    }
+
+    /// What differs between two of its answers without a change.
+    pub fn noise(&self) -> &[Noise] {
+        &self.noise
     }
 
     /// What stands in the holes of its path. None: it is another path.
@@ -625,6 +642,7 @@ mod tests {
                 "[[routes]]\npath = \"/a\"\nalso = [{ status = 30, keys = [\"b\"] }]",
                 "status 30:",
             ),
+            ("[[routes]]\npath = \"/a\"\nnoise = [\"b\"]", "write one *"),
             ("others = \"keep\"", "unknown variant"),
             ("[[routes]]\npath = \"/a\"\nvary = [\"cookie\"]", "vary by"),
             (

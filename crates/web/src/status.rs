@@ -1,10 +1,12 @@
 //! What a keeper's process writes beside its table about itself, for people and programs that have no way to ask it.
 
 use crate::clock;
+use crate::journal::Noted;
 use crate::postgres::{Health, Report};
 use serde::{Deserialize, Serialize};
-use std::fs;
-use std::io;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -39,6 +41,12 @@ pub struct Status {
     pub unknown: u64,
     /// Those of them that did not wait for it.
     pub not_waited: u64,
+    /// Commits that have waited until it had looked at them.
+    pub waits: u64,
+    /// How long they have waited together, in microseconds: from when it had each one until it acknowledged it.
+    pub waited_us: u64,
+    /// The longest of these, in microseconds.
+    pub waited_us_max: u64,
     /// When this was written, in milliseconds since the machine started.
     pub written_ms: u64,
 }
@@ -60,6 +68,9 @@ impl Status {
             commits: report.commits,
             unknown: report.unknown,
             not_waited: report.not_waited,
+            waits: report.waits,
+            waited_us: micros(report.waited),
+            waited_us_max: micros(report.waited_max),
             written_ms: clock::now_ms(),
         }
     }
@@ -70,7 +81,7 @@ impl Status {
     ///
     /// There is no status, or it cannot be read.
     pub fn read(table: &Path) -> io::Result<Self> {
-        let text = fs::read_to_string(beside(table))?;
+        let text = fs::read_to_string(beside(table, STATUS))?;
         let mut status: Status = serde_json::from_str(&text)?;
         if clock::now_ms().saturating_sub(status.written_ms) > AGE_MS_MAX {
             status.live = false;
@@ -89,12 +100,21 @@ impl Status {
 
 /// Writes the status of a keeper beside its table, until nobody reports any more.
 pub async fn write_status(table: PathBuf, name: String, mut report: watch::Receiver<Report>) {
-    let path = beside(&table);
+    let mut said = None;
     loop {
-        let status = Status::of(&name, &report.borrow_and_update());
-        if let Err(error) = write(&path, &status) {
-            tracing::warn!("{}: {error}", path.display());
-        }
+        let (status, journal) = {
+            let report = report.borrow_and_update();
+            (Status::of(&name, &report), report.journal.clone())
+        };
+        let (table, before) = (table.clone(), said);
+        // Beside the keeper's thread: a commit may wait for that.
+        let telling = tokio::task::spawn_blocking(move || {
+            tell(&beside(&table, STATUS), &status);
+            let (version, noted) = journal.since(before)?;
+            tell(&beside(&table, UPDATES), &noted);
+            Some(version)
+        });
+        said = telling.await.ok().flatten().or(said);
         // Also without a change: an old one is that of a keeper that is gone.
         if let Ok(Err(_)) = tokio::time::timeout(WRITE_EVERY, report.changed()).await {
             return;
@@ -102,15 +122,40 @@ pub async fn write_status(table: PathBuf, name: String, mut report: watch::Recei
     }
 }
 
+/// The last updates of the keeper of a table, and how often keys have changed. None: no keeper has said any.
+pub fn read_updates(table: &Path) -> Option<Noted> {
+    let text = fs::read(beside(table, UPDATES)).ok()?;
+    serde_json::from_slice(&text).ok()
+}
+
+/// The ends of the names of what a keeper says, after that of its table.
+const STATUS: &str = ".status";
+const UPDATES: &str = ".updates";
+
+fn tell<T: Serialize>(path: &Path, said: &T) {
+    if let Err(error) = write(path, said) {
+        tracing::warn!("{}: {error}", path.display());
+    }
+}
+
 /// Readers see the old one or the new one.
-fn write(path: &Path, status: &Status) -> io::Result<()> {
-    let new = path.with_extension("new");
-    fs::write(&new, serde_json::to_vec_pretty(status)?)?;
+fn write<T: Serialize>(path: &Path, said: &T) -> io::Result<()> {
+    let mut new = path.as_os_str().to_owned();
+    new.push(".new");
+    // Keys are of this user alone: they have parts of rows.
+    let mut file = OpenOptions::new();
+    let file = file.write(true).create(true).truncate(true).mode(0o600);
+    let mut file = file.open(&new)?;
+    file.write_all(&serde_json::to_vec(said)?)?;
     fs::rename(&new, path)
 }
 
-fn beside(table: &Path) -> PathBuf {
+fn beside(table: &Path, end: &str) -> PathBuf {
     let mut name = table.as_os_str().to_owned();
-    name.push(".status");
+    name.push(end);
     PathBuf::from(name)
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }

@@ -44,6 +44,10 @@ impl Toml {
         self.text(key, &value.to_string());
     }
 
+    pub(super) fn texts(&mut self, key: &str, all: &[String]) {
+        let _ = writeln!(self.0, "{key} = {}", serde_json::Value::from(all));
+    }
+
     pub(super) fn addresses(&mut self, key: &str, all: &[Address]) {
         let texts: Vec<String> = all.iter().map(ToString::to_string).collect();
         let _ = writeln!(self.0, "{key} = {}", serde_json::Value::from(texts));

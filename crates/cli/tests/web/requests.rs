@@ -85,9 +85,18 @@ impl Shop {
     fn proxy(&self, more: &str) -> Proxy {
         let flags = "--requests --recipe shop.toml --request-seconds 600 --listen 127.0.0.1:0 --json --until-stdin-closes";
         let line = format!("exec thorp web --origin {} {flags} {more}", self.origin);
-        let process = Process::start(self.user.shell(&line));
-        let address = document(&process)["address"].as_str().unwrap().to_owned();
-        Proxy { process, address }
+        self.start(&line)
+    }
+
+    fn start(&self, line: &str) -> Proxy {
+        let process = Process::start(self.user.shell(line));
+        let ready = document(&process);
+        let text = |of: &str| ready[of].as_str().unwrap_or_default().to_owned();
+        Proxy {
+            address: text("address"),
+            status: text("status"),
+            process,
+        }
     }
 
     fn web(&self, words: &str) -> Said {
@@ -117,6 +126,8 @@ impl Shop {
 struct Proxy {
     process: Process,
     address: String,
+    /// Where its operator looks.
+    status: String,
 }
 
 impl Proxy {
@@ -314,4 +325,152 @@ fn flags_that_do_not_go_together_are_refused() {
     let words = "--requests --recipe shop.toml --calls 127.0.0.1:0 --calls-secret secret";
     let refused = shop.web(&format!("{web} {words}"));
     assert!(refused.err.contains("at least 16"), "{}", refused.err);
+}
+
+impl Proxy {
+    /// What the operator's port says.
+    fn says(&self, path: &str) -> String {
+        let mut stream = TcpStream::connect(&self.status).unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nHost: {}\r\n\r\n", self.status);
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+        body.to_owned()
+    }
+
+    fn figures(&self) -> Value {
+        serde_json::from_str(&self.says("/status")).unwrap()
+    }
+
+    /// Reads its configuration again, and what became of that.
+    fn reload(&self, of: &str) {
+        let before = self.figures()["reloads"][of].as_u64().unwrap();
+        signal("HUP", self.process.id());
+        eventually("the configuration is read again", || {
+            self.figures()["reloads"][of].as_u64().unwrap() > before
+        });
+    }
+}
+
+/// A configuration file says what the flags say. Another recipe comes into force while a request is under way: its update stays open, at one
+/// connection to the keeper, and what it changes is not served as the new recipe has it.
+#[test]
+fn a_configuration_is_read_again_while_requests_are_noted() {
+    let shop = Shop::open();
+    let config = format!(
+        "origins = [\"{}\"]\nrecipe = \"shop.toml\"\nlisten = \"127.0.0.1:0\"\nstatus = \"127.0.0.1:0\"\n\
+         [requests]\non = true\nseconds = 600\n",
+        shop.origin
+    );
+    fs::write(shop.user.path("web.toml"), config).unwrap();
+    let printed = shop.web("--config web.toml --no-keeper --print-config");
+    assert!(
+        printed.out.contains("on = true\nseconds = 600"),
+        "{}",
+        printed.out
+    );
+    assert!(printed.out.contains("start = false"), "{}", printed.out);
+    let proxy = shop.start("exec thorp web --config web.toml --json --until-stdin-closes");
+    shop.ends_before();
+    proxy.until_hit();
+    let mut client = proxy.post(&shop);
+    let whose = shop.updates()["updates"][0]["process"].clone();
+    // The keys of the answers are others now.
+    fs::write(
+        shop.user.path("shop.toml"),
+        RECIPE.replace("item:", "thing:"),
+    )
+    .unwrap();
+    proxy.reload("taken");
+    let shown = shop.updates();
+    let open = shown["updates"].as_array().unwrap();
+    assert!(
+        open.iter().all(|update| update["process"] == whose),
+        "{shown}"
+    );
+    for _ in 0..5 {
+        let (head, _) = proxy.ask("GET");
+        assert!(!head.contains("hit") && !head.contains("stored"), "{head}");
+    }
+    shop.application.let_go(true);
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).unwrap();
+    assert!(answer.ends_with('1'), "{answer}");
+    assert_eq!(proxy.until_hit(), "1");
+    assert_eq!(shop.updates()["open"], 0);
+    // What cannot be right changes nothing.
+    fs::write(shop.user.path("shop.toml"), "[tables]\na = [\"a:{id}\"]").unwrap();
+    proxy.reload("refused");
+    let error = proxy.figures()["reloads"]["error"].clone();
+    assert!(error.as_str().unwrap().contains("names tables"), "{error}");
+    assert_eq!(proxy.until_hit(), "1");
+    let fixed = shop.web("--config web.toml --postgres postgresql:///shop");
+    assert_eq!(fixed.code, 2);
+    assert!(fixed.err.contains("two sources"), "{}", fixed.err);
+}
+
+/// Which request has ended which answer: on the command line, on the page, and in the metrics.
+#[test]
+fn an_operator_sees_which_request_has_changed_what() {
+    let shop = Shop::open();
+    shop.application.let_go(true);
+    let proxy = shop.proxy("--status 127.0.0.1:0");
+    // The keeper beats, but waits for proxies of before.
+    shop.updates();
+    eventually("its status is of now", || {
+        proxy.figures()["keeper"] != Value::Null
+    });
+    assert_eq!(proxy.figures()["live"], false);
+    shop.ends_before();
+    proxy.until_hit();
+    eventually("it is live", || proxy.figures()["live"] == true);
+    proxy.ask("POST");
+    proxy.until_hit();
+    let why = |words: &str| shop.web(&format!("why /items/1 --status {} {words}", proxy.status));
+    let mut found = Value::Null;
+    eventually("the keeper has said what it has noted", || {
+        found = serde_json::from_str(&why("--json").out).unwrap();
+        found["dropped"][0]["update"] != Value::Null
+    });
+    let (dropped, entry) = (&found["dropped"][0], &found["entries"][0]);
+    assert_eq!(
+        (&dropped["reason"], &dropped["key"]),
+        (&json!("changed"), &json!("item:1"))
+    );
+    assert_eq!(dropped["update"]["keys"], json!(["item:1"]));
+    let request = dropped["update"]["request"].as_u64().unwrap();
+    assert_eq!(entry["dependencies"], json!(["item:1"]));
+    let told = why("").out;
+    assert!(
+        told.contains(&format!("changed item:1, by request {request}, ")),
+        "{told}"
+    );
+    assert!(
+        proxy
+            .says("/")
+            .contains(&format!(" by request {request}, "))
+    );
+    let status = proxy.figures();
+    assert_eq!(
+        (&status["source"], &status["updated"]["answered"]),
+        (&json!("requests"), &json!(1))
+    );
+    assert_eq!(status["bypassed"]["method"], 1);
+    let metrics = proxy.says("/metrics");
+    for line in [
+        "thorp_web_updated_total{result=\"answered\"} 1",
+        "thorp_web_keeper_commits_total 1",
+        "thorp_web_keeper_waits_total 1",
+        "thorp_web_keeper_changes_of_key_total{key=\"item:1\"} 1",
+    ] {
+        assert!(metrics.contains(line), "{line}: {metrics}");
+    }
+    let said = shop.web(&format!("status --proxy {}", proxy.status));
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(
+        said.out.contains("unsafe requests: answered 1"),
+        "{}",
+        said.out
+    );
 }

@@ -1,31 +1,33 @@
 //! Which keys a transaction changes, by the recipe (rule W9).
 
 use super::decode::{Cell, Change, Relation, Row};
+use crate::journal;
 use crate::recipe::{Recipe, Table};
 use crate::template::Template;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use thorp_versions::{KEYS_OF_UPDATE_MAX, Place};
 
 /// The changes of one transaction.
 ///
-/// Invariant: None if something in it cannot be named. Then the transaction changes *unknown*.
+/// Invariant: None if something in it cannot be named. Then the transaction changes *unknown*. Beside each place is its key, cut to a
+/// length that can be shown.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Changed(Option<BTreeSet<Place>>);
+pub(super) struct Changed(Option<BTreeMap<Place, String>>);
 
 impl Changed {
     /// A transaction that has changed nothing yet.
     pub(super) fn nothing() -> Self {
-        Changed(Some(BTreeSet::new()))
+        Changed(Some(BTreeMap::new()))
     }
 
-    /// The places of the keys. None: somebody has to believe that all have changed.
-    pub(super) fn places(self) -> Option<Vec<Place>> {
-        Some(self.0?.into_iter().collect())
+    /// The places of the keys, and the keys. None: somebody has to believe that all have changed.
+    pub(super) fn keys(self) -> Option<(Vec<Place>, Vec<String>)> {
+        Some(self.0?.into_iter().unzip())
     }
 
     /// Whether no answer can show what was changed.
     pub(super) fn is_nothing(&self) -> bool {
-        self.0.as_ref().is_some_and(BTreeSet::is_empty)
+        self.0.as_ref().is_some_and(BTreeMap::is_empty)
     }
 
     /// Nobody can say what has changed.
@@ -40,7 +42,8 @@ impl Changed {
         let Some(keys) = keys else {
             return self.unknown();
         };
-        places.extend(keys.iter().map(|key| Place::of(key)));
+        // What counts is the place. The text is for people, and may be long.
+        places.extend(keys.iter().map(|key| (Place::of(key), journal::cut(key))));
         if places.len() > KEYS_OF_UPDATE_MAX {
             self.unknown();
         }
@@ -149,6 +152,7 @@ fn value<'a>(row: &'a Row, relation: &Relation, name: &str) -> Option<&'a str> {
 mod tests {
     use super::*;
     use bytes::Bytes;
+    use std::collections::BTreeSet;
 
     const RECIPE: &str = r#"
         [tables]
@@ -189,7 +193,7 @@ mod tests {
         for change in known.into_iter().chain(changes) {
             relations.take(Some(change), &recipe, &mut changed);
         }
-        changed.places()
+        changed.keys().map(|(places, _)| places)
     }
 
     fn places(keys: &[&str]) -> Option<Vec<Place>> {

@@ -10,8 +10,10 @@ use super::keys::{Changed, Relations};
 use super::patience::Names;
 use super::question::Question;
 use super::report::{Health, Report};
+use super::waits::Waits;
 use super::xid::Numbers;
 use super::{rights, sessions, standby};
+use crate::journal::{Cause, Journal};
 use crate::recipe::Recipe;
 use crate::{clock, random};
 use pgwire_replication::{Lsn, ReplicationClient, ReplicationEvent};
@@ -51,6 +53,8 @@ pub(super) struct Life<'a, C> {
     /// The transaction that is being decoded has it.
     is_heard: bool,
     acks: Acks,
+    waits: Waits,
+    journal: Journal,
     /// As long as it is there, no other keeper has the slot.
     stream: Option<ReplicationClient>,
     begun: mpsc::UnboundedSender<Begun>,
@@ -82,6 +86,8 @@ impl<'a, C: Writable> Life<'a, C> {
             awaited: None,
             is_heard: false,
             acks: Acks::default(),
+            waits: Waits::default(),
+            journal: report.borrow().journal.clone(),
             stream: None,
             begun,
             answers,
@@ -406,10 +412,7 @@ impl<'a, C: Writable> Life<'a, C> {
             // A keeper that leaves beats no more.
             Answer::Waits(_) if self.beats.is_none() => Ok(()),
             Answer::Waits(beat) => self.act(beat),
-            Answer::Visible(xids) => {
-                let mut ends = xids.into_iter().map(|xid| Event::End(UpdateId(xid)));
-                ends.try_for_each(|end| self.act(end))
-            }
+            Answer::Visible(xids) => xids.into_iter().try_for_each(|xid| self.end(xid)),
             Answer::Looked(end, early) => {
                 let position = self.acks.looked(end);
                 self.acknowledge(position);
@@ -482,16 +485,28 @@ impl<'a, C: Writable> Life<'a, C> {
     /// Stores what it changes. It is acknowledged after a look whether it is visible already.
     fn begin(&mut self, low: u32, changed: Changed, end: Lsn) -> Result<(), PostgresError> {
         let xid = self.numbers.whole(low);
-        let places = changed.places();
+        let (places, keys) = changed.keys().unzip();
         let is_unknown = places.is_none();
         self.act(Event::Begin(UpdateId(xid), places))?;
+        let number = (self.ledger.generation(), self.ledger.keeper().sequence());
+        let position = end.to_string();
+        let cause = Cause::Transaction { xid, position };
+        self.journal.begun(number, cause, keys.as_deref());
         self.acks.looks(end);
+        self.waits.begin(end, Instant::now());
         // If nobody looks any more, the answer says so.
         let _ = self.begun.send(Begun { xid, end });
         self.count(|report| {
             report.commits += 1;
             report.unknown += u64::from(is_unknown);
         });
+        Ok(())
+    }
+
+    /// A transaction is visible.
+    fn end(&mut self, xid: u64) -> Result<(), PostgresError> {
+        self.act(Event::End(UpdateId(xid)))?;
+        self.journal.ended(xid, self.ledger.keeper().sequence());
         Ok(())
     }
 
@@ -517,9 +532,13 @@ impl<'a, C: Writable> Life<'a, C> {
             .for_each(|position| self.acknowledge(position));
     }
 
-    fn acknowledge(&self, position: Lsn) {
+    fn acknowledge(&mut self, position: Lsn) {
         if let Some(stream) = &self.stream {
             stream.update_applied_lsn(position);
+        }
+        let waits = self.waits.end(position, Instant::now());
+        if !waits.is_empty() {
+            self.count(|report| report.waited(&waits));
         }
     }
 

@@ -36,6 +36,7 @@ mod schema;
 mod sessions;
 mod setup;
 mod standby;
+mod waits;
 mod watchdog;
 mod xid;
 

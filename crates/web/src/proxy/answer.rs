@@ -3,6 +3,7 @@
 use super::entries::Weight;
 use super::origin::Outgoing;
 use super::shape::shape;
+use super::tally::Refused;
 use crate::key_field::KeyField;
 use bytes::Bytes;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -44,6 +45,8 @@ pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
+    /// Keys that the origin's fields have named, for people who ask on what it rests. Clients do not get them.
+    pub(crate) named: Vec<String>,
 }
 
 impl Answer {
@@ -60,7 +63,14 @@ impl Answer {
             status,
             headers,
             body,
+            named: Vec::new(),
         }
+    }
+
+    /// The same with the keys that the origin's fields have named.
+    pub(crate) fn naming(mut self, named: Vec<String>) -> Self {
+        self.named = named;
+        self
     }
 
     /// What a client gets of it.
@@ -76,7 +86,8 @@ impl Weight for Answer {
         let fields: usize = fields
             .map(|(name, value)| name.as_str().len() + value.len() + 64)
             .sum();
-        (fields + self.body.len() + 256) as u64
+        let named: usize = self.named.iter().map(|key| key.len() + 32).sum();
+        (fields + named + self.body.len() + 256) as u64
     }
 }
 
@@ -125,14 +136,18 @@ pub(crate) fn drop_fields_of_connection(headers: &mut HeaderMap) {
     headers.remove("proxy-authentication-info");
 }
 
-/// Whether an answer to a request without cookies or credentials may be given to others. Its body must say where it ends.
-pub(crate) fn may_be_shared<B>(answer: &Response<B>, keyed: &[HeaderName]) -> bool {
+/// Why an answer to a request without cookies or credentials may not be given to others. Its body must say where it ends.
+pub(crate) fn refusal<B>(answer: &Response<B>, keyed: &[HeaderName]) -> Option<Refused> {
     let headers = answer.headers();
-    STORED.contains(&answer.status())
-        && says_its_end(headers)
-        && !headers.contains_key(header::SET_COOKIE)
-        && !has_directive(headers, "no-store")
-        && !varies(headers, keyed)
+    let reasons = [
+        (!STORED.contains(&answer.status()), Refused::Status),
+        (!says_its_end(headers), Refused::NoEnd),
+        (headers.contains_key(header::SET_COOKIE), Refused::SetCookie),
+        (has_directive(headers, "no-store"), Refused::NoStore),
+        (varies(headers, keyed), Refused::Varies),
+    ];
+    let mut met = reasons.into_iter().filter(|(is_met, _)| *is_met);
+    met.next().map(|(_, reason)| reason)
 }
 
 /// Whether a cut in the body could be seen. Any other last coding ends with the connection.
@@ -183,6 +198,10 @@ fn words<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn may_be_shared(answer: &Response<()>, keyed: &[HeaderName]) -> bool {
+        refusal(answer, keyed).is_none()
+    }
 
     fn answer(fields: &[(&'static str, &'static str)]) -> Response<()> {
         let mut answer = Response::new(());

@@ -1,11 +1,14 @@
 //! The coherent cache: what a request does next, and what becomes of a fill (rules W3 to W6). It does no I/O and reads no clock, so
 //! the simulator runs it, too.
 
+use super::drops::{Dropped, Drops, Why};
 use super::entries::{Entries, Stored, Weight};
 use super::flights::{Flights, Landed, Moment, Ticket, Turn, Waiting};
+use super::tally::Missed;
+use std::cmp::Reverse;
 use std::hash::Hash;
 use std::sync::Arc;
-use thorp_versions::{Bug, Evidence, Place, Versions, is_planted};
+use thorp_versions::{Bug, Denied, Evidence, Place, Versions, is_planted};
 
 /// How often a request waits for fills of others before it asks for itself.
 const WAITS_MAX: usize = 3;
@@ -16,6 +19,26 @@ pub struct Cache<K: Hash + Eq, A, V> {
     versions: V,
     entries: Entries<K, A>,
     flights: Arc<Flights<K, A>>,
+    drops: Drops<K>,
+}
+
+/// An entry as the operator sees it.
+#[derive(Clone, Debug)]
+pub struct Seen<K, A> {
+    /// Its name.
+    pub name: K,
+    /// What is stored.
+    pub answer: Arc<A>,
+    /// On what it rests.
+    pub dependencies: Vec<Place>,
+    /// How often it was served.
+    pub hits: u64,
+    /// What it takes of the budget.
+    pub bytes: u64,
+    /// Why it would not be served now. None: it would be.
+    pub denied: Option<Denied>,
+    /// If that is because of a key: the generation of the table, and the number of the key's word.
+    pub changed: Option<(u64, u64)>,
 }
 
 /// A request that wants an answer of this name.
@@ -24,6 +47,13 @@ pub struct Asked<K> {
     name: K,
     arrived: Moment,
     waits_left: usize,
+}
+
+impl<K> Asked<K> {
+    /// The name of the answer.
+    pub(crate) fn into_name(self) -> K {
+        self.name
+    }
 }
 
 /// What a request does next.
@@ -52,6 +82,7 @@ impl<K: Hash + Eq + Clone + Weight, A: Weight, V: Versions> Cache<K, A, V> {
             versions,
             entries: Entries::holding(bytes),
             flights: Flights::new(),
+            drops: Drops::new(),
         }
     }
 
@@ -64,29 +95,138 @@ impl<K: Hash + Eq + Clone + Weight, A: Weight, V: Versions> Cache<K, A, V> {
         }
     }
 
-    /// The answer of an entry whose check passes now, after the request has arrived (rule W5).
-    pub fn hit(&self, asked: &Asked<K>, now_ms: impl FnOnce() -> u64) -> Option<Arc<A>> {
-        let stored = self.entries.get(&asked.name)?;
+    /// The answer of an entry whose check passes now, after the request has arrived (rule W5). Otherwise why there is none.
+    ///
+    /// # Errors
+    ///
+    /// There is no entry, or its check fails.
+    pub fn hit(&self, asked: &Asked<K>, now_ms: impl FnOnce() -> u64) -> Result<Arc<A>, Missed> {
+        let stored = self.entries.get(&asked.name).ok_or(Missed::Absent)?;
         let now_ms = now_ms();
-        let passed = stored.passed();
-        if self.versions.still(passed, stored.evidence, now_ms) {
-            return Some(Arc::clone(&stored.answer));
-        }
-        let checked = self
-            .versions
-            .check(stored.evidence, &stored.dependencies, now_ms);
-        match checked {
-            Ok(passed) => {
-                stored.passes(passed);
-                Some(Arc::clone(&stored.answer))
+        match self.passes(&stored, now_ms) {
+            Ok(()) => {
+                stored.is_served();
+                Ok(Arc::clone(&stored.answer))
             }
             Err(denied) => {
-                if denied.is_for_good() {
-                    self.entries.drop_this(&asked.name, &stored);
-                }
-                None
+                self.denied(&asked.name, &stored, denied, now_ms);
+                Err(denied.into())
             }
         }
+    }
+
+    /// The check of an entry (rule W5).
+    fn passes(&self, stored: &Stored<A>, now_ms: u64) -> Result<(), Denied> {
+        let evidence = stored.evidence;
+        if self.versions.still(stored.passed(), evidence, now_ms) {
+            return Ok(());
+        }
+        let passed = self
+            .versions
+            .check(evidence, &stored.dependencies, now_ms)?;
+        stored.passes(passed);
+        Ok(())
+    }
+
+    /// Whether the entry of this name is this answer, and its check passes (rule W5).
+    pub(crate) fn is_valid(&self, name: &K, answer: &Arc<A>, now_ms: impl FnOnce() -> u64) -> bool {
+        let stored = self.entries.get(name);
+        let stored = stored.filter(|stored| Arc::ptr_eq(&stored.answer, answer));
+        stored.is_some_and(|stored| self.passes(&stored, now_ms()).is_ok())
+    }
+
+    /// The check of an entry has failed. One that can never pass again is dropped.
+    fn denied(&self, name: &K, stored: &Arc<Stored<A>>, denied: Denied, now_ms: u64) {
+        let why = match denied {
+            Denied::Changed(place) => {
+                let number = self.versions.number(place);
+                Why::Changed(stored.evidence.generation, place, number)
+            }
+            Denied::OtherGeneration => Why::Generation,
+            Denied::Open(_) | Denied::Behind | Denied::NoBeat => return,
+        };
+        if self.entries.drop_this(name, stored) {
+            self.drops.note(Dropped {
+                name: name.clone(),
+                why,
+                at_ms: now_ms,
+                hits: stored.hits(),
+            });
+        }
+    }
+
+    /// The entries whose names are wanted: at most so many, those with the most hits first. Each is checked, and none is changed.
+    pub fn seen(
+        &self,
+        most: usize,
+        now_ms: u64,
+        is_wanted: impl Fn(&K) -> bool,
+    ) -> Vec<Seen<K, A>> {
+        let mut best = Vec::new();
+        let keep_best = |best: &mut Vec<(u64, K, Arc<Stored<A>>)>| {
+            best.sort_by_key(|(hits, ..)| Reverse(*hits));
+            best.truncate(most);
+        };
+        for (name, stored) in self.entries.all().filter(|(name, _)| is_wanted(name)) {
+            best.push((stored.hits(), name, stored));
+            if best.len() >= 2 * most.max(1) {
+                keep_best(&mut best);
+            }
+        }
+        keep_best(&mut best);
+        let seen = best.into_iter().map(|(hits, name, stored)| {
+            let checked = self
+                .versions
+                .check(stored.evidence, &stored.dependencies, now_ms);
+            let denied = checked.err();
+            let changed = match denied {
+                Some(Denied::Changed(place) | Denied::Open(place)) => {
+                    Some((stored.evidence.generation, self.versions.number(place)))
+                }
+                _ => None,
+            };
+            Seen {
+                answer: Arc::clone(&stored.answer),
+                dependencies: stored.dependencies.clone(),
+                hits,
+                bytes: stored.bytes(&name),
+                denied,
+                changed,
+                name,
+            }
+        });
+        seen.collect()
+    }
+
+    /// The last entries with such names that were dropped, the newest first.
+    pub fn dropped(&self, is_wanted: impl Fn(&K) -> bool) -> Vec<Dropped<K>> {
+        self.drops.of(is_wanted)
+    }
+
+    /// How many entries were dropped, with those that nobody remembers.
+    pub fn dropped_in_all(&self) -> u64 {
+        self.drops.all()
+    }
+
+    /// Whether any entry could be served now: there is a table with a young beat (rule W7).
+    pub fn is_live(&self, now_ms: u64) -> bool {
+        let checked = self.versions.check(self.versions.evidence(), &[], now_ms);
+        !matches!(checked, Err(Denied::NoBeat))
+    }
+
+    /// Forgets all entries. Fills that are under way may leave new ones.
+    pub fn clear(&self) {
+        self.entries.clear();
+    }
+
+    /// How many bytes it may take.
+    pub fn budget(&self) -> u64 {
+        self.entries.budget()
+    }
+
+    /// How many entries there are, and what they take of the budget.
+    pub fn size(&self) -> (usize, u64) {
+        (self.entries.count(), self.entries.bytes())
     }
 
     /// What a request does next. The clock is read after it has arrived. If it fills, no byte may have left for the origin yet.
@@ -94,7 +234,7 @@ impl<K: Hash + Eq + Clone + Weight, A: Weight, V: Versions> Cache<K, A, V> {
         if asked.waits_left == 0 {
             return Next::Fill(self.fill(&asked.name, None));
         }
-        if let Some(answer) = self.hit(asked, now_ms) {
+        if let Ok(answer) = self.hit(asked, now_ms) {
             return Next::Hit(answer);
         }
         match self.flights.join(&asked.name) {
@@ -124,14 +264,18 @@ impl<K: Hash + Eq + Clone + Weight, A: Weight, V: Versions> Cache<K, A, V> {
     }
 
     /// A whole answer has come, and others may have it. Its dependencies are known by now: those of the request, and what the answer shows
-    /// beside. Nobody joins this fill any more. Whether the answer is an entry now (rule W4).
+    /// beside. Nobody joins this fill any more. Then the answer is an entry, or it is refused (rule W4).
+    ///
+    /// # Errors
+    ///
+    /// Its check fails: why.
     pub fn land(
         &self,
         mut filling: Filling<K, A>,
         answer: &Arc<A>,
         dependencies: Dependencies,
         now_ms: impl FnOnce() -> u64,
-    ) -> bool {
+    ) -> Result<(), Denied> {
         if let Some(ticket) = &mut filling.ticket
             && !is_planted(Bug::JoinedAfterCheck)
         {
@@ -154,7 +298,7 @@ impl<K: Hash + Eq + Clone + Weight, A: Weight, V: Versions> Cache<K, A, V> {
         if let Some(ticket) = filling.ticket {
             ticket.land(Landed::Shared(Arc::clone(answer), is_kept));
         }
-        is_kept
+        checked.map(|_| ())
     }
 
     /// The answer is for one client. Each of those who wait asks for itself.

@@ -1,5 +1,6 @@
 //! Connections of clients: HTTP/1.1, and with TLS HTTP/2, too.
 
+use super::door::Door;
 use super::serve::Proxy;
 use super::tls::{HTTP_2, Tls};
 use hyper::Request;
@@ -52,27 +53,17 @@ pub async fn serve<V: Versions + Send + Sync + 'static>(
     proxy: Arc<Proxy<V>>,
     stop: watch::Receiver<bool>,
 ) -> io::Result<()> {
-    serve_by(listener, None, proxy, stop).await
+    serve_door(listener, Arc::new(Door::new(proxy, None)), stop).await
 }
 
-/// Serves clients that use TLS.
+/// Serves clients by what stands behind a door at each moment.
 ///
 /// # Errors
 ///
 /// As [`serve`].
-pub async fn serve_tls<V: Versions + Send + Sync + 'static>(
+pub async fn serve_door<V: Versions + Send + Sync + 'static>(
     listener: TcpListener,
-    tls: Tls,
-    proxy: Arc<Proxy<V>>,
-    stop: watch::Receiver<bool>,
-) -> io::Result<()> {
-    serve_by(listener, Some(tls), proxy, stop).await
-}
-
-async fn serve_by<V: Versions + Send + Sync + 'static>(
-    listener: TcpListener,
-    tls: Option<Tls>,
-    proxy: Arc<Proxy<V>>,
+    door: Arc<Door<V>>,
     mut stop: watch::Receiver<bool>,
 ) -> io::Result<()> {
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
@@ -95,10 +86,10 @@ async fn serve_by<V: Versions + Send + Sync + 'static>(
         };
         let _ = stream.set_nodelay(true);
         let client = Client {
-            proxy: Arc::clone(&proxy),
+            door: Arc::clone(&door),
             stop: stop.clone(),
         };
-        let tls = tls.clone();
+        let tls = door.tls();
         tokio::spawn(async move {
             client.attend(stream, tls).await;
             drop(place);
@@ -108,7 +99,7 @@ async fn serve_by<V: Versions + Send + Sync + 'static>(
 
 /// One connection.
 struct Client<V> {
-    proxy: Arc<Proxy<V>>,
+    door: Arc<Door<V>>,
     stop: watch::Receiver<bool>,
 }
 
@@ -129,9 +120,9 @@ impl<V: Versions + Send + Sync + 'static> Client<V> {
     }
 
     async fn http1(mut self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
-        let proxy = self.proxy;
+        let door = self.door;
         let answers = service_fn(move |request| {
-            let proxy = Arc::clone(&proxy);
+            let proxy = door.proxy();
             async move { Ok::<_, Infallible>(proxy.answer(request).await) }
         });
         let mut builder = http1::Builder::new();
@@ -155,12 +146,12 @@ impl<V: Versions + Send + Sync + 'static> Client<V> {
     }
 
     async fn http2(mut self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
-        let proxy = self.proxy;
+        let door = self.door;
         let asked = Arc::new(LastRequest::now());
         let noted = Arc::clone(&asked);
         let answers = service_fn(move |request: Request<Incoming>| {
             noted.note();
-            let proxy = Arc::clone(&proxy);
+            let proxy = door.proxy();
             async move { Ok::<_, Infallible>(proxy.answer(request).await) }
         });
         let mut builder = http2::Builder::new(TokioExecutor::new());

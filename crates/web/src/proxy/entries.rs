@@ -4,6 +4,7 @@ use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use std::fmt;
 use std::hash::Hash;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use thorp_versions::{Evidence, Passed, Place};
 
@@ -23,6 +24,7 @@ pub(super) struct Stored<A> {
     pub(super) evidence: Evidence,
     pub(super) dependencies: Vec<Place>,
     passed: Mutex<Passed>,
+    hits: AtomicU64,
 }
 
 impl<A> Stored<A> {
@@ -37,7 +39,27 @@ impl<A> Stored<A> {
             evidence,
             dependencies,
             passed: Mutex::new(passed),
+            hits: AtomicU64::new(0),
         }
+    }
+
+    /// What it takes of the budget.
+    pub(super) fn bytes<K: Weight>(&self, name: &K) -> u64
+    where
+        A: Weight,
+    {
+        let places = self.dependencies.len() as u64 * 8;
+        self.answer.bytes() + name.bytes() + places
+    }
+
+    /// It was served once more.
+    pub(super) fn is_served(&self) {
+        self.hits.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often it was served.
+    pub(super) fn hits(&self) -> u64 {
+        self.hits.load(Ordering::Relaxed)
     }
 
     /// The last check that it has passed.
@@ -59,8 +81,7 @@ struct Bytes;
 
 impl<K: Weight, A: Weight> Weighter<K, Arc<Stored<A>>> for Bytes {
     fn weight(&self, name: &K, stored: &Arc<Stored<A>>) -> u64 {
-        let places = stored.dependencies.len() as u64 * 8;
-        stored.answer.bytes() + name.bytes() + places
+        stored.bytes(name)
     }
 }
 
@@ -79,9 +100,38 @@ impl<K: Hash + Eq + Weight, A: Weight> Entries<K, A> {
         self.0.insert(name, Arc::new(stored));
     }
 
-    /// Drops an entry, if it still is this one.
-    pub(super) fn drop_this(&self, name: &K, stored: &Arc<Stored<A>>) {
-        self.0.remove_if(name, |now| Arc::ptr_eq(now, stored));
+    /// Drops an entry, if it still is this one. Whether it was.
+    pub(super) fn drop_this(&self, name: &K, stored: &Arc<Stored<A>>) -> bool {
+        let dropped = self.0.remove_if(name, |now| Arc::ptr_eq(now, stored));
+        dropped.is_some()
+    }
+
+    /// All entries, as they are now and in no order.
+    pub(super) fn all(&self) -> impl Iterator<Item = (K, Arc<Stored<A>>)>
+    where
+        K: Clone,
+    {
+        self.0.iter()
+    }
+
+    /// Forgets all.
+    pub(super) fn clear(&self) {
+        self.0.clear();
+    }
+
+    /// How many bytes they may take.
+    pub(super) fn budget(&self) -> u64 {
+        self.0.capacity()
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// What they take of the budget.
+    pub(super) fn bytes(&self) -> u64 {
+        self.0.weight()
     }
 }
 

@@ -1,10 +1,13 @@
 //! The proxy: which requests the cache answers, and what it keeps.
 
 mod answer;
+mod audit;
 mod building;
 mod cache;
 mod clients;
 mod conditions;
+mod door;
+mod drops;
 mod entries;
 mod fields;
 mod flights;
@@ -16,15 +19,24 @@ mod range;
 mod request;
 mod serve;
 mod shape;
+mod tally;
 mod tls;
 mod tunnel;
 mod updating;
 mod upload;
 
-pub use cache::{Asked, Cache, Dependencies, Filling, Next};
-pub use clients::{serve, serve_tls};
+pub(crate) use answer::Answer;
+pub(crate) use audit::{Difference, Found};
+pub use audit::{Share, ShareError};
+pub use cache::{Asked, Cache, Dependencies, Filling, Next, Seen};
+pub use clients::{serve, serve_door};
+pub use door::Door;
+pub use drops::{Dropped, Why};
 pub use entries::Weight;
 pub use flights::{Moment, Waiting};
+pub(crate) use request::Name;
 pub use serve::{Proxy, ProxyError};
+pub use tally::Missed;
+pub(crate) use tally::{Counts, Reason};
 pub use tls::{Tls, TlsError};
 pub use upload::{UPLOAD_BYTES_MAX, UPLOADS_BYTES_MAX};

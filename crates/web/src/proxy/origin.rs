@@ -115,6 +115,14 @@ impl Origin {
         })
     }
 
+    /// Where it is.
+    pub(crate) fn addresses(&self) -> Vec<String> {
+        let places = self.places.iter();
+        places
+            .map(|place| format!("http://{}", place.authority))
+            .collect()
+    }
+
     /// The addresses for one more request: each has its turn, and one that failed a moment ago comes last.
     pub(crate) fn tries(&self) -> Tries {
         let count = self.places.len();

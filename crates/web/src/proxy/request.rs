@@ -1,6 +1,7 @@
 //! What a request asks for, and whether the cache may answer it.
 
 use super::entries::Weight;
+use super::tally::Bypassed;
 use crate::key_field::KeyField;
 use crate::recipe::{Rests, Route};
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -57,6 +58,10 @@ impl Name {
         Some(Name::new(host, request.uri().path_and_query()?.as_str()))
     }
 
+    pub(crate) fn variant(&self) -> &str {
+        &self.variant
+    }
+
     pub(crate) fn host(&self) -> &str {
         &self.host
     }
@@ -84,27 +89,37 @@ pub(crate) struct Coherent {
 }
 
 impl Coherent {
-    /// Looks at a request to a route. None: it goes to the origin, and its answer is nobody else's.
-    pub(crate) fn of<B>(request: &Request<B>, (route, rests): (&Route, Rests)) -> Option<Self> {
+    /// Looks at a request to a route.
+    ///
+    /// # Errors
+    ///
+    /// It goes to the origin, and its answer is nobody else's: why.
+    pub(crate) fn of<B>(
+        request: &Request<B>,
+        (route, rests): (&Route, Rests),
+    ) -> Result<Self, Bypassed> {
         if request.method() != Method::GET && request.method() != Method::HEAD {
-            return None;
+            return Err(Bypassed::Method);
         }
         let headers = request.headers();
         let asks_more = [header::AUTHORIZATION, header::UPGRADE];
         if asks_more.iter().any(|name| headers.contains_key(name)) {
-            return None;
+            return Err(Bypassed::Credentials);
         }
-        let query = request.uri().query().unwrap_or_default();
-        if !route.takes_query(query) || !cookies(headers).all(|name| route.ignores_cookie(name)) {
-            return None;
+        if !route.takes_query(request.uri().query().unwrap_or_default()) {
+            return Err(Bypassed::Query);
+        }
+        if !cookies(headers).all(|name| route.ignores_cookie(name)) {
+            return Err(Bypassed::Cookie);
         }
         let dependencies = match rests {
             Rests::OnEverything => Vec::from([Place::EVERYTHING]),
             Rests::On(keys) => keys.iter().map(|key| Place::of(key)).collect(),
         };
         let vary = route.vary().to_vec();
-        Some(Coherent {
-            name: Name::of(request)?.with(headers, &vary)?,
+        let name = Name::of(request).and_then(|name| name.with(headers, &vary));
+        Ok(Coherent {
+            name: name.ok_or(Bypassed::Name)?,
             dependencies,
             keys_from: route.keys_from().to_vec(),
             vary,
@@ -169,7 +184,7 @@ mod tests {
 
     fn coherent(request: &Request<()>) -> Option<Coherent> {
         let recipe = Recipe::parse(RECIPE).expect("a recipe");
-        Coherent::of(request, recipe.route(request.uri().path())?)
+        Coherent::of(request, recipe.route(request.uri().path())?).ok()
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Each request: a hit, a fill, or passed on.
 
 use super::answer::{self, Answer};
+use super::audit::{self, Audit, COMPARES_WITHIN, Found, Fresh, Share};
 use super::building::Budget;
 use super::cache::{Asked, Cache, Dependencies, Filling, Next};
 use super::growing::{Growing, Grown, Whole};
@@ -8,13 +9,14 @@ use super::host::{self, Refused};
 use super::origin::{self, Origin, OriginError, Outgoing};
 use super::plain::Plain;
 use super::request::{Coherent, Name, shared_fields};
+use super::tally::{Bypassed, Refused as NotKept, Tally, Updated};
 use super::tunnel::{self, Tunnels};
 use super::updating::{NotUpdated, Updating};
 use super::upload::NoUpload;
 use crate::clock;
 use crate::key_field::KeyField;
 use crate::recipe::Recipe;
-use crate::requests::Requests;
+use crate::requests::{NotBegun, Requests};
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -25,7 +27,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use thorp_versions::{Place, Versions};
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 /// Beside coherent routes, one part in so many of the memory is for other answers.
 const PLAIN_SHARE: u64 = 4;
@@ -47,13 +49,21 @@ pub struct Proxy<V> {
     cache: Cache<Name, Answer, V>,
     /// What the origin's own fields say, for what no route names.
     plain: Arc<Plain>,
-    tunnels: Tunnels,
-    budget: Budget,
+    shares: Shares,
     /// Where requests are the source: what becomes of unsafe ones.
     updating: Option<Updating>,
     /// The first part of all its ETags: random, so that no other start makes the same.
     life: u64,
     fills: AtomicU64,
+}
+
+/// What a proxy has in common with the one that takes its place: limits stay limits, and counts go on.
+#[derive(Clone, Debug, Default)]
+struct Shares {
+    tunnels: Tunnels,
+    budget: Budget,
+    tally: Arc<Tally>,
+    audit: Arc<Audit>,
 }
 
 /// Why there is no proxy.
@@ -91,6 +101,33 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
         reader: V,
         bytes: u64,
     ) -> Result<Self, ProxyError> {
+        Self::sharing(Shares::default(), (origin, recipe), reader, bytes)
+    }
+
+    /// A proxy that takes the place of this one, with an empty cache. If requests are the source, they stay that.
+    ///
+    /// # Errors
+    ///
+    /// As [`Proxy::new`].
+    pub fn successor(
+        &self,
+        origin: &str,
+        recipe: Arc<Recipe>,
+        reader: V,
+        bytes: u64,
+    ) -> Result<Self, ProxyError> {
+        let mut next = Self::sharing(self.shares.clone(), (origin, recipe), reader, bytes)?;
+        let updating = self.updating.as_ref();
+        next.updating = updating.map(|updating| updating.of(Arc::clone(&next.origin)));
+        Ok(next)
+    }
+
+    fn sharing(
+        shares: Shares,
+        (origin, recipe): (&str, Arc<Recipe>),
+        reader: V,
+        bytes: u64,
+    ) -> Result<Self, ProxyError> {
         let found = Origin::new(origin);
         let origin = found.ok_or_else(|| ProxyError::Origin(origin.to_owned()))?;
         let origin = Arc::new(origin);
@@ -99,11 +136,9 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
             (true, true) => bytes / PLAIN_SHARE,
             (true, false) => bytes,
         };
-        let budget = Budget::default();
         Ok(Proxy {
-            plain: Plain::new(Arc::clone(&origin), plain_bytes, budget.clone()),
-            tunnels: Tunnels::default(),
-            budget,
+            plain: Plain::new(Arc::clone(&origin), plain_bytes, shares.budget.clone()),
+            shares,
             updating: None,
             origin,
             cache: Cache::new(reader, bytes - plain_bytes),
@@ -117,6 +152,65 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
     pub fn with_requests(mut self, requests: Requests) -> Self {
         self.updating = Some(Updating::new(requests, Arc::clone(&self.origin)));
         self
+    }
+
+    /// Another recipe takes the place of this one's. An update that is open may be known by keys of which the next recipe says nothing. So
+    /// until the last of these is over, nothing is stored or served.
+    ///
+    /// # Errors
+    ///
+    /// Requests are the source, and no keeper has noted that. Then all stays as it is.
+    pub async fn yields(&self) -> Result<(), NotBegun> {
+        match &self.updating {
+            Some(updating) => updating.yields().await,
+            None => Ok(()),
+        }
+    }
+
+    /// Whether requests are the source.
+    pub(crate) fn has_requests(&self) -> bool {
+        self.updating.is_some()
+    }
+
+    /// The answers of routes.
+    pub(crate) fn cache(&self) -> &Cache<Name, Answer, V> {
+        &self.cache
+    }
+
+    /// The answers that no route names.
+    pub(crate) fn plain(&self) -> &Plain {
+        &self.plain
+    }
+
+    /// What it does by.
+    pub(crate) fn recipe(&self) -> &Recipe {
+        &self.recipe
+    }
+
+    /// What became of requests.
+    pub(crate) fn tally(&self) -> &Tally {
+        &self.shares.tally
+    }
+
+    /// Where its origin is.
+    pub(crate) fn origins(&self) -> Vec<String> {
+        self.origin.addresses()
+    }
+
+    /// From now on this share of the hits is compared with the origin.
+    pub fn audit(&self, share: Share) {
+        self.shares.audit.take(share);
+    }
+
+    /// What that has found.
+    pub(crate) fn audited(&self) -> Found {
+        self.shares.audit.found()
+    }
+
+    /// Gives its memory back: another one takes its place. Requests that it has begun go on.
+    pub(crate) fn retire(&self) {
+        self.cache.clear();
+        self.plain.clear();
     }
 
     /// Answers one request.
@@ -141,19 +235,29 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
             let answer = self.plain.answer(request).await;
             return answer.unwrap_or_else(|error| told(failed(&error), NOT_KEPT));
         };
-        let Some(coherent) = Coherent::of(&request, route) else {
-            return self.pass(request).await;
+        let coherent = match Coherent::of(&request, route) {
+            Ok(coherent) => coherent,
+            Err(why) => return self.pass(request, why).await,
         };
         let is_head = request.method() == Method::HEAD;
         // A date has no fractions of a second (trap W33).
         request.headers_mut().remove(header::IF_MODIFIED_SINCE);
         let asked = self.cache.arrive(coherent.name);
-        if let Some(answer) = self.cache.hit(&asked, clock::now_ms) {
-            return told(answer.shaped(request.headers(), is_head), HIT);
-        }
+        let missed = match self.cache.hit(&asked, clock::now_ms) {
+            Ok(answer) => {
+                self.tally().hit();
+                if let Some(place) = self.shares.audit.hit() {
+                    let fields = shared_fields(request.headers(), &coherent.vary);
+                    let served = (asked.into_name(), Arc::clone(&answer));
+                    tokio::spawn(Arc::clone(&self).compare(served, fields, place));
+                }
+                return told(answer.shaped(request.headers(), is_head), HIT);
+            }
+            Err(missed) => missed,
+        };
         if request.headers().contains_key(header::RANGE) {
             // A part of what is not stored is the origin's to cut.
-            return self.pass(request).await;
+            return self.pass(request, Bypassed::Range).await;
         }
         let wanted = Wanted {
             path: request.uri().path_and_query().cloned(),
@@ -163,6 +267,10 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
             vary: coherent.vary,
         };
         let (answered, status) = self.coherent(asked, wanted).await;
+        match status {
+            HIT => self.tally().hit(),
+            _ => self.tally().missed.count(missed),
+        }
         let answer = match answered {
             Ok(Given::Shared(answer)) => answer.shaped(request.headers(), is_head),
             Ok(Given::Own(answer)) if is_head => answer.map(|_| origin::whole(Bytes::new())),
@@ -179,9 +287,14 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
         request: Request<Incoming>,
         is_coherent: bool,
     ) -> Response<Outgoing> {
+        if is_coherent {
+            self.tally().bypassed.count(Bypassed::Method);
+        }
         let keys = self.recipe.changes(request.uri().path());
         let name = Name::of(&request);
-        let mut answer = match updating.forward(request, keys).await {
+        let forwarded = updating.forward(request, keys).await;
+        self.tally().updated.count(became(forwarded.as_ref().err()));
+        let mut answer = match forwarded {
             Ok(answer) => answer,
             Err(error) => return not_updated(&error),
         };
@@ -195,9 +308,58 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
         told(answer, UPDATED)
     }
 
+    /// Compares a hit with what the origin answers now. Only while no data behind it have changed can a difference be a mistake.
+    async fn compare(
+        self: Arc<Self>,
+        (name, hit): (Name, Arc<Answer>),
+        fields: HeaderMap,
+        place: OwnedSemaphorePermit,
+    ) {
+        let audit = Arc::clone(&self.shares.audit);
+        let asked = tokio::time::timeout(COMPARES_WITHIN, self.fresh(&name, fields)).await;
+        let fresh = match asked {
+            Ok(Ok(fresh)) if !fresh.status.is_server_error() => fresh,
+            Ok(_) | Err(_) => return audit.failed(),
+        };
+        if !self.cache.is_valid(&name, &hit, clock::now_ms) {
+            return audit.changed();
+        }
+        // Long bodies are compared beside the threads that answer clients.
+        let compared = tokio::task::spawn_blocking(move || {
+            let path = name.path_and_query();
+            let path = path.split('?').next().unwrap_or(path);
+            let route = self.recipe.route(path);
+            let noise = route.map_or(&[][..], |(route, _)| route.noise());
+            let address = format!("{}{}", name.host(), name.path_and_query());
+            audit.compared(&address, audit::difference(noise, &hit, &fresh));
+            drop(place);
+        });
+        if let Err(error) = compared.await {
+            tracing::error!("audit: {error}");
+        }
+    }
+
+    /// What the origin answers now, as for an answer that others may have.
+    async fn fresh(&self, name: &Name, fields: HeaderMap) -> Result<Fresh, OriginError> {
+        let path: Option<PathAndQuery> = name.path_and_query().parse().ok();
+        let mut tries = self.origin.tries();
+        let answer = self.origin.get(&mut tries, path.as_ref(), fields).await?;
+        let (head, body) = answer.into_parts();
+        let mut body = Growing::new(body, &self.shares.budget);
+        let body = match body.short().await? {
+            Grown::Whole(whole) => Some(whole),
+            Grown::More => body.rest().await?,
+        };
+        Ok(Fresh {
+            status: head.status,
+            headers: head.headers,
+            body: body.map(|whole| whole.body),
+        })
+    }
+
     /// Asks the origin for a tunnel.
     async fn tunnel(&self, request: Request<Incoming>, is_coherent: bool) -> Response<Outgoing> {
-        let answer = match self.tunnels.open(&self.origin, request).await {
+        let answer = match self.shares.tunnels.open(&self.origin, request).await {
             // The origin wants none.
             Ok(answer) if is_coherent && answer.status() != StatusCode::SWITCHING_PROTOCOLS => {
                 own(answer, &self.next_tag())
@@ -222,6 +384,7 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
             };
             waiting.over().await;
             if let Some(answer) = self.cache.waited(&mut asked, &waiting) {
+                self.tally().joined();
                 return (Ok(Given::Shared(answer)), JOINED);
             }
         }
@@ -235,7 +398,13 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
     ) -> (Result<Given, OriginError>, &'static str) {
         let proxy = Arc::clone(self);
         let (early, begun) = oneshot::channel();
-        let fill = tokio::spawn(async move { proxy.fill(filling, wanted, early).await });
+        let fill = tokio::spawn(async move {
+            let filled = proxy.fill(filling, wanted, early).await;
+            if filled.is_err() {
+                proxy.tally().refused.count(NotKept::Failed);
+            }
+            filled
+        });
         let filled = tokio::select! {
             // If it has gone to its client, what the task gives back beside it is no answer, also if the task has ended meanwhile.
             biased;
@@ -258,12 +427,13 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
     ) -> Result<(Given, &'static str), OriginError> {
         let answer = self.ask(&mut filling, &wanted).await?;
         let tag = self.next_tag();
-        if !answer::may_be_shared(&answer, &wanted.vary) {
+        if let Some(why) = answer::refusal(&answer, &wanted.vary) {
+            self.tally().refused.count(why);
             self.cache.land_alone(filling);
             return Ok((Given::Own(own(answer.map(origin::passed), &tag)), NOT_KEPT));
         }
         let (head, body) = answer.into_parts();
-        let mut body = Growing::new(body, &self.budget);
+        let mut body = Growing::new(body, &self.shares.budget);
         let whole = match body.short().await? {
             Grown::Whole(whole) => Some(whole),
             Grown::More => {
@@ -274,6 +444,7 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
             }
         };
         let Some(whole) = whole else {
+            self.tally().refused.count(NotKept::Large);
             self.cache.land_alone(filling);
             return Ok((
                 Given::Own(Response::new(origin::whole(Bytes::new()))),
@@ -281,8 +452,8 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
             ));
         };
         // What the answer shows is learned last (rule W4).
-        let learned = self.learned(&wanted, &head, &whole);
-        let answer = Answer::coherent(head.status, head.headers, whole.body, &tag);
+        let (learned, named) = self.learned(&wanted, &head, &whole);
+        let answer = Answer::coherent(head.status, head.headers, whole.body, &tag).naming(named);
         Ok(self.land(filling, (wanted.dependencies, learned), Arc::new(answer)))
     }
 
@@ -308,20 +479,22 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
     }
 
     /// On what an answer rests beside what its request says. If its fields do not say it, or name a key that the recipe does not know, it
-    /// rests on *everything* (rule W9).
-    fn learned(&self, wanted: &Wanted, head: &Parts, whole: &Whole) -> Vec<Place> {
+    /// rests on *everything* (rule W9). Beside it, the keys that its fields name.
+    fn learned(&self, wanted: &Wanted, head: &Parts, whole: &Whole) -> (Vec<Place>, Vec<String>) {
         let path = wanted.path.as_ref().map_or("/", PathAndQuery::path);
         let also = self.recipe.also(path, head.status.as_u16(), &whole.body);
         let mut places: Vec<Place> = also.iter().map(|key| Place::of(key)).collect();
         if wanted.keys_from.is_empty() {
-            return places;
+            return (places, Vec::new());
         }
         let named = KeyField::keys_of(&wanted.keys_from, [&head.headers, &whole.trailers]);
-        match named.filter(|keys| keys.iter().all(|key| self.recipe.may_name(key))) {
-            Some(keys) => places.extend(keys.iter().map(|key| Place::of(key))),
-            None => places.push(Place::EVERYTHING),
-        }
-        places
+        let Some(keys) = named.filter(|keys| keys.iter().all(|key| self.recipe.may_name(key)))
+        else {
+            places.push(Place::EVERYTHING);
+            return (places, Vec::new());
+        };
+        places.extend(keys.iter().map(|key| Place::of(key)));
+        (places, keys.into_iter().collect())
     }
 
     /// The last byte has come: makes an answer an entry, if its check passes (rule W4).
@@ -332,10 +505,16 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
         answer: Arc<Answer>,
     ) -> (Given, &'static str) {
         let dependencies = Dependencies { known, learned };
-        let is_kept = self
+        let landed = self
             .cache
             .land(filling, &answer, dependencies, clock::now_ms);
-        let status = if is_kept { FILLED } else { NOT_KEPT };
+        let status = match landed {
+            Ok(()) => FILLED,
+            Err(denied) => {
+                self.tally().refused.count(denied.into());
+                NOT_KEPT
+            }
+        };
         (Given::Shared(answer), status)
     }
 
@@ -346,7 +525,8 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
     }
 
     /// Passes a request to a coherent route on. Its answer is nobody else's.
-    async fn pass(&self, request: Request<Incoming>) -> Response<Outgoing> {
+    async fn pass(&self, request: Request<Incoming>, why: Bypassed) -> Response<Outgoing> {
+        self.tally().bypassed.count(why);
         let path = request.uri().path_and_query().cloned();
         let unsafe_name = Name::of(&request).filter(|_| !request.method().is_safe());
         let mut request = request.map(origin::passed);
@@ -390,6 +570,17 @@ fn failed(error: &OriginError) -> Response<Outgoing> {
         OriginError::Slow => StatusCode::GATEWAY_TIMEOUT,
     };
     plain(status, &error.to_string())
+}
+
+/// What became of an unsafe request.
+fn became(error: Option<&NotUpdated>) -> Updated {
+    match error {
+        None => Updated::Answered,
+        Some(NotUpdated::NotBegun(NotBegun::NoKeeper)) => Updated::NoKeeper,
+        Some(NotUpdated::NotBegun(NotBegun::TooMany)) => Updated::TooMany,
+        Some(NotUpdated::NoUpload(_)) => Updated::Upload,
+        Some(NotUpdated::Origin(_)) => Updated::Failed,
+    }
 }
 
 /// An unsafe request has no answer of the origin's.

@@ -20,7 +20,7 @@ const TUNNELS_MAX: usize = 1_024;
 const PROTOCOL: &str = "websocket";
 
 /// The open tunnels.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Tunnels(Arc<Semaphore>);
 
 impl Default for Tunnels {

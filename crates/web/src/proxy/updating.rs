@@ -13,6 +13,7 @@ use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
@@ -30,6 +31,8 @@ pub(crate) struct Updating {
     requests: Requests,
     origin: Arc<Origin>,
     uploads: Budget,
+    /// Another recipe is in force, or about to be: the keys that the one of this proxy names for a request may not be those of the next.
+    yields: Arc<AtomicBool>,
 }
 
 /// Why there is no answer of the origin.
@@ -55,7 +58,33 @@ impl Updating {
             requests,
             origin,
             uploads: upload::budget(),
+            yields: Arc::default(),
         }
+    }
+
+    /// The same of the proxy that takes the place of this one: the limits stay limits.
+    pub(crate) fn of(&self, origin: Arc<Origin>) -> Self {
+        Updating {
+            requests: self.requests.clone(),
+            origin,
+            uploads: self.uploads.clone(),
+            yields: Arc::default(),
+        }
+    }
+
+    /// Another recipe takes the place of this one's. What begins here from now on may change anything, and so may all that is open, until it
+    /// is over. The next recipe may have other keys for it.
+    ///
+    /// # Errors
+    ///
+    /// No keeper has noted that. Then all stays as it is.
+    pub(crate) async fn yields(&self) -> Result<(), NotBegun> {
+        self.yields.store(true, Ordering::SeqCst);
+        let covered = self.requests.cover().await;
+        if covered.is_err() {
+            self.yields.store(false, Ordering::SeqCst);
+        }
+        covered
     }
 
     /// Forwards a request that changes these keys, or nobody knows which. Once it is forwarded, its update goes on whatever becomes of the
@@ -81,7 +110,12 @@ impl Updating {
     }
 
     async fn begin(&self, keys: Option<Vec<String>>) -> Result<Update, NotUpdated> {
-        let begun = self.requests.begin(keys).await;
+        let is_known = keys.is_some();
+        let mut begun = self.requests.begin(keys).await;
+        // One that began before this look is covered.
+        if is_known && begun.is_ok() && self.yields.load(Ordering::SeqCst) {
+            begun = self.requests.begin(None).await;
+        }
         begun.map_err(NotUpdated::NotBegun)
     }
 

@@ -3,6 +3,7 @@
 use super::book::Book;
 use super::lives::{Connection, Lives, PROXIES_MAX, Todo};
 use super::wire::{self, ToKeeper, ToProxy, socket_of};
+use crate::journal::{Cause, Journal};
 use crate::postgres::{Health, Report};
 use crate::{clock, random};
 use std::collections::BTreeMap;
@@ -105,6 +106,7 @@ struct Keeping<'a, C> {
     lives: Lives,
     book: Book,
     report: &'a watch::Sender<Report>,
+    journal: Journal,
     proxies: BTreeMap<Connection, mpsc::Sender<ToProxy>>,
     connections: JoinSet<()>,
     next: u64,
@@ -134,11 +136,12 @@ impl<'a, C: Writable> Keeping<'a, C> {
             lives,
             book,
             report,
+            journal: report.borrow().journal.clone(),
             proxies: BTreeMap::new(),
             connections: JoinSet::new(),
             next: 0,
         };
-        keeping.act(todo);
+        keeping.act(todo, None);
         keeping
     }
 
@@ -189,7 +192,7 @@ impl<'a, C: Writable> Keeping<'a, C> {
         self.look()?;
         self.ledger.handle(Event::Waits(asked_ms));
         let todo = self.lives.pass_time(asked_ms);
-        self.act(todo);
+        self.act(todo, None);
         self.write_book()?;
         self.tell_report(asked_ms);
         Ok(())
@@ -217,27 +220,30 @@ impl<'a, C: Writable> Keeping<'a, C> {
             self.lives.lost(from, clock::now_ms());
             return Ok(());
         };
-        if let ToKeeper::Begin { keys, .. } = &said {
-            let is_unknown = keys.is_none();
-            self.count(|report| {
-                report.commits += 1;
-                report.unknown += u64::from(is_unknown);
-            });
-        }
+        let since = Instant::now();
+        let begun = match &said {
+            ToKeeper::Begin { keys, .. } => Some(keys.clone()),
+            _ => None,
+        };
         let todo = self.lives.hear(from, said, clock::now_ms());
         // The next keeper asks whoever is answered now.
         self.write_book()?;
-        self.act(todo);
+        self.act(todo, begun.as_ref().and_then(Option::as_deref));
+        if let Some(keys) = begun {
+            self.count(|report| {
+                report.commits += 1;
+                report.unknown += u64::from(keys.is_none());
+                report.waited(&[since.elapsed()]);
+            });
+        }
         Ok(())
     }
 
-    fn act(&mut self, todo: Vec<Todo>) {
+    /// Does it. `keys` are those of the update that a proxy has begun, if they are known.
+    fn act(&mut self, todo: Vec<Todo>, keys: Option<&[String]>) {
         for todo in todo {
             match todo {
-                Todo::Note(event) => {
-                    // What is one too many is refused before it comes here.
-                    self.ledger.handle(event);
-                }
+                Todo::Note(event) => self.note(event, keys),
                 Todo::Tell(to, what) => {
                     let told = self.proxies.get(&to).map(|proxy| proxy.try_send(what));
                     if matches!(told, Some(Err(_))) {
@@ -251,6 +257,34 @@ impl<'a, C: Writable> Keeping<'a, C> {
         }
         let open = self.ledger.keeper().open();
         self.count(|report| report.open = open);
+    }
+
+    /// Stores an event in the table, and then notes for people what it is.
+    fn note(&mut self, event: Event, keys: Option<&[String]>) {
+        let before = self.ledger.keeper().sequence();
+        let begun = match &event {
+            Event::Begin(id, places) => Some((id.0, places.is_some())),
+            _ => None,
+        };
+        let ended = match &event {
+            Event::End(id) => Some(id.0),
+            _ => None,
+        };
+        // What is one too many is refused before it comes here.
+        self.ledger.handle(event);
+        let number = self.ledger.keeper().sequence();
+        if number == before {
+            // It was open already, or it is over.
+            return;
+        }
+        if let Some((request, is_known)) = begun {
+            let keys = keys.filter(|_| is_known);
+            let number = (self.ledger.generation(), number);
+            self.journal.begun(number, Cause::Request { request }, keys);
+        }
+        if let Some(request) = ended {
+            self.journal.ended(request, number);
+        }
     }
 
     fn write_book(&mut self) -> Result<(), KeepError> {

@@ -133,6 +133,24 @@ impl Requests {
         }
     }
 
+    /// From when this returns, anything may be changing, until all updates are over that were open then. The caller is about to give answers
+    /// other keys than these updates have.
+    ///
+    /// # Errors
+    ///
+    /// See [`NotBegun`].
+    pub async fn cover(&self) -> Result<(), NotBegun> {
+        let cover = self.begin(None).await?;
+        let (requests, next) = (self.clone(), self.state().open.next());
+        tokio::spawn(async move {
+            while requests.state().open.is_open_beside(cover.update, next) {
+                tokio::time::sleep(AGAIN_AFTER).await;
+            }
+            cover.end();
+        });
+        Ok(())
+    }
+
     /// The longest time that the origin may work on one request, as the keeper says.
     pub fn life(&self) -> Duration {
         Duration::from_millis(self.0.life_ms.load(Ordering::Relaxed))

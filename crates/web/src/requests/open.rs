@@ -138,6 +138,16 @@ impl OpenUpdates {
             .count()
     }
 
+    /// The number of the next update.
+    pub(super) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Whether another update than this one is open, with a number below the next one of a time.
+    pub(super) fn is_open_beside(&self, update: u64, next: u64) -> bool {
+        self.of.range(..next).any(|(open, _)| *open != update)
+    }
+
     /// Whether an update is open.
     pub(super) fn is_open(&self, update: u64) -> bool {
         self.of.contains_key(&update)

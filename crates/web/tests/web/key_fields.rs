@@ -1,5 +1,6 @@
 //! Keys that answers name in their fields. The test is the source.
 
+use crate::operator::Operator;
 use crate::origin::{Site, Step, answer};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -114,4 +115,17 @@ async fn a_key_in_a_trailer_counts_from_the_beginning_of_the_fill() {
     assert_eq!(site.get("/items/1").await.done(), HIT);
     source.change("item:8");
     assert_eq!(site.get("/items/1").await.done(), STORED);
+}
+
+#[tokio::test]
+async fn an_operator_sees_which_keys_the_fields_have_named() {
+    let field = "Surrogate-Key: html item:8";
+    let (site, _source) = Site::kept(RECIPE, move |_| answer(field, "abc")).await;
+    let operator = Operator::of(site.door()).await;
+    site.get("/items/1").await;
+    let found = operator.document("/why?url=/items/1").await;
+    let dependencies = found["entries"][0]["dependencies"].as_array();
+    let mut keys: Vec<_> = dependencies.expect("an entry").iter().collect();
+    keys.sort_by_key(|key| key.to_string());
+    assert_eq!(keys, ["html", "item:1", "item:8"]);
 }

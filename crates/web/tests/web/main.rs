@@ -1,11 +1,14 @@
 //! The proxy and its keeper beside a real PostgreSQL.
 
 mod application;
+mod audit;
 mod coherent;
 mod database;
 mod kept;
 mod key_fields;
 mod messages;
+mod next_recipe;
+mod operator;
 mod origin;
 mod origins;
 mod plain;
@@ -15,6 +18,7 @@ mod processes;
 mod proxy;
 mod race;
 mod refusals;
+mod reload;
 mod requests;
 mod secure;
 mod servants;

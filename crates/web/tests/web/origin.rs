@@ -4,12 +4,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use thorp_versions::{Action, Event, Keeper, Memory, Place, Reader, UpdateId, Writer};
-use thorp_web::{Proxy, Recipe, serve};
+use thorp_web::{Door, Proxy, Recipe, serve, serve_door};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-const CACHE_BYTES: u64 = 16 << 20;
+pub(crate) const CACHE_BYTES: u64 = 16 << 20;
 
 /// How long anything may take that does come.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -47,6 +47,8 @@ pub(crate) fn with_status(status: &str, fields: &str, body: &str) -> Vec<Step> {
     ))]
 }
 
+pub(crate) type OwnDoor = Door<Reader<Arc<Memory>>>;
+
 /// The origin and the proxy in front of it.
 #[derive(Clone)]
 pub(crate) struct Site {
@@ -55,6 +57,7 @@ pub(crate) struct Site {
     asked: Arc<AtomicUsize>,
     heads: Arc<Mutex<Vec<String>>>,
     lets_go: watch::Sender<usize>,
+    door: Option<Arc<OwnDoor>>,
     _stop: watch::Sender<bool>,
 }
 
@@ -124,16 +127,19 @@ impl Site {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address").to_string();
         let (stop, stopped) = watch::channel(false);
-        let site = Site {
+        let mut site = Site {
             address,
             origin_address,
             asked,
             heads,
             lets_go,
+            door: None,
             _stop: stop,
         };
         let proxy = site.proxy(&site.origin_address, recipe, table);
-        tokio::spawn(serve(listener, proxy, stopped));
+        let door = Arc::new(Door::new(proxy, None));
+        site.door = Some(Arc::clone(&door));
+        tokio::spawn(serve_door(listener, door, stopped));
         site
     }
 
@@ -167,6 +173,11 @@ impl Site {
             address: address.to_owned(),
             ..self.clone()
         }
+    }
+
+    /// What stands behind the port of its clients.
+    pub(crate) fn door(&self) -> Arc<OwnDoor> {
+        Arc::clone(self.door.as_ref().expect("it is set when a site opens"))
     }
 
     /// Where its origin is.

@@ -1,6 +1,6 @@
 //! TLS and HTTP/2 to clients.
 
-use crate::origin::{Site, answer};
+use crate::origin::{OwnDoor, Site, answer};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Empty};
 use hyper::client::conn::http2;
@@ -10,7 +10,7 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use std::sync::Arc;
 use thorp_versions::Memory;
-use thorp_web::{Tls, serve_tls};
+use thorp_web::{Door, Tls, serve_door};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -22,6 +22,7 @@ struct Secure {
     site: Site,
     address: String,
     certificate: CertificateDer<'static>,
+    door: Arc<OwnDoor>,
     _stop: watch::Sender<bool>,
 }
 
@@ -42,11 +43,13 @@ impl Secure {
         let address = listener.local_addr().expect("an address").to_string();
         let proxy = site.proxy(site.origin_address(), "", Arc::new(Memory::new()));
         let (stop, stopped) = watch::channel(false);
-        tokio::spawn(serve_tls(listener, tls, proxy, stopped));
+        let door = Arc::new(Door::new(proxy, Some(tls)));
+        tokio::spawn(serve_door(listener, Arc::clone(&door), stopped));
         Secure {
             site,
             address,
             certificate: pair.cert.der().clone(),
+            door,
             _stop: stop,
         }
     }
@@ -144,4 +147,24 @@ async fn who_speaks_no_tls_gets_no_answer() {
     let _ = stream.read_to_end(&mut answer).await;
     assert!(!answer.starts_with(b"HTTP"));
     assert_eq!(secure.site.asked(), 0);
+}
+
+#[tokio::test]
+async fn a_new_certificate_is_for_the_next_connection() {
+    let mut secure = Secure::open().await;
+    let pair = rcgen::generate_simple_self_signed([String::from("site")]).expect("a pair");
+    let (certificate, key) = (pair.cert.pem(), pair.signing_key.serialize_pem());
+    let next = Tls::from_pem(certificate.as_bytes(), key.as_bytes()).expect("a pair");
+    let mut first = secure.connect("http/1.1").await;
+    assert!(secure.door.renew_tls(next.clone()));
+    // The connection of before goes on.
+    let request = b"GET /a HTTP/1.1\r\nHost: site\r\nConnection: close\r\n\r\n";
+    first.write_all(request).await.expect("a request");
+    let mut answer = String::new();
+    first.read_to_string(&mut answer).await.expect("an answer");
+    assert!(answer.ends_with("abc"), "{answer}");
+    secure.certificate = pair.cert.der().clone();
+    secure.connect("http/1.1").await;
+    // Where clients speak no TLS, a certificate makes them speak none.
+    assert!(!secure.site.door().renew_tls(next));
 }

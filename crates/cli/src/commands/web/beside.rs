@@ -1,10 +1,11 @@
 //! What runs beside a proxy with coherent routes: the reader of a keeper's table, and a keeper if there is none.
 
+use super::config::WebConfig;
 use super::noting::{Noting, RunningNoting};
-use super::{ProxyOptions, source, usage};
+use super::{source, usage};
 use crate::failure::Failure;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
 use thorp_versions::Followed;
@@ -15,52 +16,50 @@ use tokio::task::JoinHandle;
 /// The reader of a keeper's table, and how a keeper is started.
 pub(super) struct Beside {
     reader: Arc<Followed>,
+    table: PathBuf,
     start: Option<Start>,
     noting: Option<Noting>,
 }
 
 impl Beside {
+    /// What a proxy needs. None: nothing says when answers change.
+    pub(super) fn of(config: &WebConfig, recipe: &Recipe) -> Result<Option<Self>, Failure> {
+        match &config.postgres.url {
+            Some(database) => Beside::of_database(config, database, recipe).map(Some),
+            None if config.requests.on => Beside::of_requests(config).map(Some),
+            None => Ok(None),
+        }
+    }
+
     /// What a proxy in front of a database needs.
-    pub(super) fn of(
-        options: &ProxyOptions,
-        (database, path): (&str, &Path),
-        recipe: &Recipe,
-    ) -> Result<Self, Failure> {
-        let source = source::source(database, &options.name)?;
-        let table = source::table(options.table.as_ref(), &source)?;
-        let reader = Followed::new(table.clone(), recipe.terms(&options.name));
-        let start = match options.no_keeper {
-            true => None,
-            false => {
-                let flags = [
-                    ("--postgres", OsString::from(database)),
-                    ("--recipe", OsString::from(path)),
-                ];
-                Some(keeper_of(options, &[], &flags, table)?)
-            }
-        };
+    fn of_database(config: &WebConfig, database: &str, recipe: &Recipe) -> Result<Self, Failure> {
+        let keeper = &config.keeper;
+        let source = source::source(database, &keeper.name)?;
+        let table = source::table(keeper.table.as_ref(), &source)?;
+        let reader = Followed::new(table.clone(), recipe.terms(&keeper.name));
+        let path = config.recipe.as_ref().map(OsString::from);
+        let flags = [
+            ("--postgres", OsString::from(database)),
+            ("--recipe", path.unwrap_or_default()),
+        ];
         Ok(Beside {
             reader: Arc::new(reader),
-            start,
+            start: keeper_of(config, &[], &flags, &table)?,
+            table,
             noting: None,
         })
     }
 
     /// What a proxy needs whose requests are the source.
-    pub(super) fn of_requests(options: &ProxyOptions) -> Result<Self, Failure> {
-        let (reader, noting) = Noting::of(options)?;
-        let start = match options.no_keeper {
-            true => None,
-            false => {
-                let life = options.request_seconds.to_string();
-                let flags = [("--request-seconds", OsString::from(life))];
-                let table = noting.table();
-                Some(keeper_of(options, &["--requests"], &flags, table)?)
-            }
-        };
+    fn of_requests(config: &WebConfig) -> Result<Self, Failure> {
+        let (reader, noting) = Noting::of(config)?;
+        let life = config.requests.seconds.to_string();
+        let flags = [("--request-seconds", OsString::from(life))];
+        let table = noting.table();
         Ok(Beside {
             reader,
-            start,
+            start: keeper_of(config, &["--requests"], &flags, &table)?,
+            table,
             noting: Some(noting),
         })
     }
@@ -68,6 +67,11 @@ impl Beside {
     /// What is noted of requests, if they are the source.
     pub(super) fn requests(&self) -> Option<Requests> {
         self.noting.as_ref().map(Noting::requests)
+    }
+
+    /// The file by which the table is found.
+    pub(super) fn table(&self) -> PathBuf {
+        self.table.clone()
     }
 
     /// The reader of the table.
@@ -118,22 +122,26 @@ impl Running {
     }
 }
 
-/// How a keeper of the same source is started beside the proxy. It ends in order when the proxy ends, also if that is killed.
+/// How a keeper of the same source is started beside the proxy. It ends in order when the proxy ends, also if that is killed. None: the
+/// operator wants none.
 fn keeper_of(
-    options: &ProxyOptions,
+    config: &WebConfig,
     words: &'static [&'static str],
     source: &[(&'static str, OsString)],
-    table: PathBuf,
-) -> Result<Start, Failure> {
+    table: &PathBuf,
+) -> Result<Option<Start>, Failure> {
+    if !config.keeper.start {
+        return Ok(None);
+    }
     let program = std::env::current_exe()
         .map_err(|error| usage(format!("the program does not find itself: {error}")))?;
     let common = [
         ("--table", OsString::from(table)),
-        ("--name", OsString::from(&options.name)),
-        ("--log-level", OsString::from(&options.log_level)),
+        ("--name", OsString::from(&config.keeper.name)),
+        ("--log-level", OsString::from(&config.log.level)),
     ];
     let flags = [source, &common].concat();
-    Ok(Box::new(move || {
+    Ok(Some(Box::new(move || {
         let mut command = tokio::process::Command::new(&program);
         command.args(["web", "keeper", "--until-stdin-closes"]);
         command.args(words);
@@ -142,7 +150,7 @@ fn keeper_of(
         }
         command.stdout(Stdio::null());
         command
-    }))
+    })))
 }
 
 /// Says when there are hits and when there are none.

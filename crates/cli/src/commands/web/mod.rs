@@ -2,26 +2,32 @@
 
 mod beside;
 mod check;
+mod config;
 mod keeper;
 mod noting;
+mod proxy_port;
+mod running;
 mod setup;
 mod source;
 mod status;
 mod updates;
 mod watchdog;
+mod why;
 
 use super::node::{Shutdown, shutdown};
 use super::{say, say_json};
 use crate::failure::{Code, Failure};
-use beside::Beside;
 use clap::{Args, Subcommand};
-use std::fs;
+use config::WebConfig;
+use running::Ready;
+use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use thorp_server::Bytes;
-use thorp_versions::Followed;
-use thorp_web::{Proxy, REQUEST_LIFE, Tls, serve, serve_tls};
+use thorp_server::{Bytes, HttpAt};
+use thorp_web::{OperatorPort, Share, serve_door};
 use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 /// What `thorp web` is told.
@@ -42,65 +48,78 @@ enum Command {
     Check(check::Options),
     /// Note what each commit changes, for the proxies of this machine
     Keeper(keeper::Options),
-    /// See how a keeper is doing
+    /// See how a keeper or a proxy is doing
     Status(status::Options),
     /// See which unsafe requests are under way, and end what stays open
     Updates(updates::Options),
     /// Let commits go on when a keeper is gone
     Watchdog(watchdog::Options),
+    /// See what is stored for an address, and which update dropped it
+    Why(why::Options),
 }
 
-/// What the proxy is told.
+/// What the proxy is told. What is not given stays as the file, or else the default, has it.
 #[derive(Args, Debug)]
 struct ProxyOptions {
+    /// Read this TOML file first; flags override it
+    #[arg(long, value_name = "FILE.toml")]
+    config: Option<PathBuf>,
+    /// Print the configuration that would be used, as TOML, and end
+    #[arg(long)]
+    print_config: bool,
     /// The application, as http://127.0.0.1:8000; several addresses with commas between them
     #[arg(long, value_name = "URL")]
-    origin: String,
-    /// Its database, as postgresql:///shop
-    #[arg(long, value_name = "URL", requires = "recipe")]
+    origin: Option<String>,
+    /// Its database, as postgresql:///shop; with --recipe
+    #[arg(long, value_name = "URL")]
     postgres: Option<String>,
-    /// Each unsafe request (POST, PUT ...) is a change: no database is watched
-    #[arg(long, requires = "recipe", conflicts_with = "postgres")]
+    /// Each unsafe request (POST, PUT ...) is a change: no database is watched; with --recipe
+    #[arg(long)]
     requests: bool,
-    /// With --requests: the longest time in seconds that the origin works on one request
-    #[arg(long, value_name = "SECONDS", requires = "requests", default_value_t = REQUEST_LIFE.as_secs())]
-    #[arg(value_parser = source::seconds())]
-    request_seconds: u64,
-    /// With --requests: where the application may say by /begin and /end that something changes
-    #[arg(long, value_name = "IP:PORT", requires_all = ["requests", "calls_secret"])]
+    /// With --requests: the longest time in seconds that the origin works on one request [default: 300]
+    #[arg(long, value_name = "SECONDS", value_parser = source::seconds())]
+    request_seconds: Option<u64>,
+    /// With --requests: where the application may say by /begin and /end that something changes; with --calls-secret
+    #[arg(long, value_name = "IP:PORT")]
     calls: Option<String>,
     /// The file with the secret of --calls: one line of at least 16 letters
-    #[arg(long, value_name = "FILE", requires = "calls")]
+    #[arg(long, value_name = "FILE")]
     calls_secret: Option<PathBuf>,
     /// What rows and answers stand for: a file, or the name of a recipe that comes with Thorp (mediawiki, wagtail)
     #[arg(long, value_name = "FILE")]
     recipe: Option<PathBuf>,
-    /// Where clients connect
-    #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:8080")]
-    listen: String,
-    /// Serve HTTPS: its certificate and those that have signed it, in PEM
-    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    /// Where clients connect [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "IP:PORT")]
+    listen: Option<String>,
+    /// Where operators of this machine see what is stored and why: IP:PORT on this machine, or "off" [default: off]
+    #[arg(long, value_name = "ADDR")]
+    status: Option<HttpAt>,
+    /// Compare this share of the hits with the origin, as 0.1% [default: 0%]
+    #[arg(long, value_name = "SHARE")]
+    audit: Option<Share>,
+    /// Serve HTTPS: its certificate and those that have signed it, in PEM; with --tls-key
+    #[arg(long, value_name = "FILE")]
     tls_certificate: Option<PathBuf>,
     /// The private key of --tls-certificate, in PEM
-    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    #[arg(long, value_name = "FILE")]
     tls_key: Option<PathBuf>,
-    /// Memory for answers, as 1048576 or "256 MiB"
-    #[arg(long, value_name = "SIZE", default_value = "256 MiB")]
-    cache_bytes: Bytes,
-    /// What its publication, slot and standby are called in the database
-    #[arg(long, value_name = "NAME", default_value = "thorp")]
-    name: String,
+    /// Memory for answers, as 1048576 or "256 MiB" [default: 256 MiB]
+    #[arg(long, value_name = "SIZE")]
+    cache_bytes: Option<Bytes>,
+    /// What its publication, slot and standby are called in the database [default: thorp]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
     /// The --table of the keeper [default: one of the database, in a directory of this user]
     #[arg(long, value_name = "FILE")]
     table: Option<PathBuf>,
     /// Start no keeper if there is none
     #[arg(long)]
     no_keeper: bool,
-    /// error, warn, info, debug or trace
-    #[arg(long, value_name = "LEVEL", default_value = "info")]
-    log_level: String,
+    /// error, warn, info, debug or trace [default: info]
+    #[arg(long, value_name = "LEVEL")]
+    log_level: Option<String>,
     /// Tell in JSON where it answers, once it does
-    #[arg(long)]
+    #[arg(long, conflicts_with = "print_config")]
     json: bool,
     /// Shut down when standard input ends: for programs that start this one
     #[arg(long, hide = true)]
@@ -116,62 +135,35 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         (Some(Command::Status(options)), _) => status::run(options),
         (Some(Command::Updates(options)), _) => updates::run(options),
         (Some(Command::Watchdog(options)), _) => watchdog::run(options),
+        (Some(Command::Why(options)), _) => why::run(options),
         (None, Some(options)) => run_proxy(options),
-        (None, None) => Err(usage("nothing was named to stand in front of")),
+        (None, None) => Err(usage(
+            "nothing was named to stand in front of: give --origin or --config",
+        )),
     }
 }
 
 fn run_proxy(options: &ProxyOptions) -> Result<(), Failure> {
-    let path = options.recipe.as_ref();
-    let recipe = path.map(|path| source::recipe(path)).transpose()?;
-    // Without a recipe, no answer is coherent.
-    let recipe = Arc::new(recipe.unwrap_or_default());
-    let database = options.postgres.as_deref().zip(path.map(PathBuf::as_path));
-    noting::fits(options, &recipe)?;
-    let tls = tls(options)?;
-    let beside = match database {
-        Some(database) => Some(Beside::of(options, database, &recipe)?),
-        None if options.requests => Some(Beside::of_requests(options)?),
-        None => None,
-    };
-    // Without a database no answer is checked against a table.
-    let nothing = || Arc::new(Followed::new(PathBuf::new(), recipe.terms("")));
-    let reader = beside.as_ref().map_or_else(nothing, Beside::reader);
-    let cache_bytes = options.cache_bytes.0;
-    let proxy = Proxy::new(&options.origin, recipe, reader, cache_bytes).map_err(usage)?;
-    let proxy = match beside.as_ref().and_then(Beside::requests) {
-        Some(requests) => proxy.with_requests(requests),
-        None => proxy,
-    };
-    source::log(&options.log_level)?;
+    let config = WebConfig::effective(options)?;
+    if options.print_config {
+        return say(config.render().trim_end());
+    }
+    let ready = Ready::read(config.clone())?;
+    source::log_by(&config.log)?;
     let runtime = tokio::runtime::Runtime::new()
         .map_err(|error| Failure::new(format!("the system gives no runtime: {error}"), ""))?;
     runtime.block_on(async {
         let shutdown = shutdown(options.until_stdin_closes)?;
-        until(options, (tls, beside), Arc::new(proxy), shutdown).await
-    })
-}
-
-/// What clients speak. None: HTTP without TLS.
-fn tls(options: &ProxyOptions) -> Result<Option<Tls>, Failure> {
-    let (Some(certificate), Some(key)) = (&options.tls_certificate, &options.tls_key) else {
-        return Ok(None);
-    };
-    let read = |path: &PathBuf| fs::read(path).map_err(|error| Failure::file(path, &error));
-    let tls = Tls::from_pem(&read(certificate)?, &read(key)?);
-    tls.map(Some).map_err(|error| {
-        let action = "give PEM files with --tls-certificate and --tls-key";
-        Failure::new(error.to_string(), action).with(Code::Usage)
+        until(options, (config, ready), shutdown).await
     })
 }
 
 async fn until(
     options: &ProxyOptions,
-    (tls, beside): (Option<Tls>, Option<Beside>),
-    proxy: Arc<Proxy<Arc<Followed>>>,
-    shutdown: Shutdown,
+    (config, ready): (WebConfig, Ready),
+    mut shutdown: Shutdown,
 ) -> Result<(), Failure> {
-    let listen = &options.listen;
+    let listen = &config.listen;
     let listener = TcpListener::bind(listen).await.map_err(|error| {
         Failure::new(
             format!("{listen}: {error}"),
@@ -181,36 +173,64 @@ async fn until(
     let address = listener
         .local_addr()
         .map_err(|error| Failure::new(error.to_string(), ""))?;
-    let (stop, stopped) = watch::channel(false);
-    let beside = match beside {
-        Some(beside) => Some(beside.run().await?),
-        None => None,
-    };
-    let scheme = if tls.is_some() { "https" } else { "http" };
-    match options.json {
-        true => say_json(&serde_json::json!({ "address": address.to_string() }))?,
-        false => say(&format!(
-            "ready: {scheme}://{address}, in front of {}",
-            options.origin
-        ))?,
+    let port = operator_port(&config).await?;
+    let mut hangup = signal(SignalKind::hangup())
+        .map_err(|error| Failure::new(format!("signals cannot be heard: {error}"), ""))?;
+    let status = port.as_ref().map(OperatorPort::address);
+    let mut proxying = ready.start().await?;
+    if let Some(port) = port {
+        tokio::spawn(port.serve(Arc::clone(&proxying.watched)));
     }
-    let serving = async {
-        match tls {
-            Some(tls) => serve_tls(listener, tls, proxy, stopped).await,
-            None => serve(listener, proxy, stopped).await,
+    say_ready(options, &config, (address, status))?;
+    let (stop, stopped) = watch::channel(false);
+    let door = Arc::clone(&proxying.door);
+    let mut serving = tokio::spawn(serve_door(listener, door, stopped));
+    let served = loop {
+        tokio::select! {
+            served = &mut serving => break served.map_err(io::Error::other).flatten(),
+            () = &mut shutdown => break Ok(()),
+            Some(()) = hangup.recv() => proxying.reload(options).await,
         }
     };
-    let served = tokio::select! {
-        served = serving => served,
-        () = shutdown => Ok(()),
-    };
     stop.send_replace(true);
-    let ended = match beside {
-        Some(beside) => beside.end().await,
-        None => Ok(()),
-    };
+    let ended = proxying.end().await;
     served.map_err(|error| Failure::new(format!("{address}: {error}"), ""))?;
     ended
+}
+
+/// The listener of this machine's operators, if they want one.
+async fn operator_port(config: &WebConfig) -> Result<Option<OperatorPort>, Failure> {
+    let Some(address) = config.status else {
+        return Ok(None);
+    };
+    let port = OperatorPort::bind(address).await;
+    port.map(Some).map_err(|error| {
+        let todo = "give a free address of this machine with --status, as 127.0.0.1:7432";
+        Failure::new(error.to_string(), todo)
+    })
+}
+
+fn say_ready(
+    options: &ProxyOptions,
+    config: &WebConfig,
+    (address, status): (SocketAddr, Option<SocketAddr>),
+) -> Result<(), Failure> {
+    let status = status.map(|status| status.to_string());
+    if options.json {
+        return say_json(&serde_json::json!({ "address": address.to_string(), "status": status }));
+    }
+    if let Some(status) = status {
+        say(&format!("see how it does: http://{status}/"))?;
+    }
+    let scheme = if config.tls.key.is_some() {
+        "https"
+    } else {
+        "http"
+    };
+    let origins = config.origins.join(",");
+    say(&format!(
+        "ready: {scheme}://{address}, in front of {origins}"
+    ))
 }
 
 fn usage(error: impl std::fmt::Display) -> Failure {
@@ -223,7 +243,8 @@ that from a keeper of the database: each commit waits until the keeper has noted
 starts a keeper beside itself if there is none, and stops that one when it ends. A recipe says which \
 keys a row stands for, and which answers rest on which keys. `thorp web setup` makes the database \
 ready. Run `thorp web watchdog` beside the database. Answers that no recipe names are cached as their \
-Cache-Control says; without --recipe these are all.
+Cache-Control says; without --recipe these are all. SIGHUP lets it read --config, --recipe and the TLS \
+files again: no request is dropped, and if one of them is wrong, all goes on as before.
 
 With --requests no database is watched: each unsafe request (POST, PUT, DELETE ...) is a change, from \
 before it is sent on until its whole answer has come. The application must change nothing otherwise.
@@ -231,12 +252,15 @@ before it is sent on until its whole answer has come. The application must chang
 Examples:
   thorp web --origin http://127.0.0.1:8000 --postgres postgresql:///shop --recipe shop.toml
   thorp web --origin http://127.0.0.1:8000 --requests --recipe pages.toml
-  thorp web --origin http://127.0.0.1:8000,http://127.0.0.1:8001";
+  thorp web --origin http://127.0.0.1:8000,http://127.0.0.1:8001
+  thorp web --config web.toml --status 127.0.0.1:7432
+  thorp web --origin http://127.0.0.1:8000 --print-config > web.toml";
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use clap::Parser;
+    use std::fs;
 
     #[derive(Parser)]
     struct Line {

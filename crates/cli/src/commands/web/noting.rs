@@ -1,6 +1,6 @@
 //! Requests as the source of a proxy: each unsafe one is noted at a keeper, and applications may say by calls what changes.
 
-use super::ProxyOptions;
+use super::config::WebConfig;
 use super::source::table_by_name;
 use crate::failure::{Code, Failure};
 use std::fs;
@@ -17,10 +17,10 @@ use tokio::task::JoinHandle;
 const SETTLES_WITHIN: Duration = Duration::from_secs(10);
 
 /// Whether the recipe and the source go together: each key on which an answer rests has to be one that changes.
-pub(super) fn fits(options: &ProxyOptions, recipe: &Recipe) -> Result<(), Failure> {
-    let has_postgres = options.postgres.is_some();
+pub(super) fn fits(config: &WebConfig, recipe: &Recipe) -> Result<(), Failure> {
+    let (has_postgres, has_requests) = (config.postgres.url.is_some(), config.requests.on);
     let wrong = |what: &str, todo: &str| Err(Failure::new(what, todo).with(Code::Usage));
-    if !has_postgres && !options.requests && recipe.has_routes() {
+    if !has_postgres && !has_requests && recipe.has_routes() {
         return wrong(
             "the recipe has routes, and nothing says when their answers change",
             "name the database with --postgres, give --requests, or leave the routes out of the recipe",
@@ -32,7 +32,7 @@ pub(super) fn fits(options: &ProxyOptions, recipe: &Recipe) -> Result<(), Failur
             "leave `changes` out of the routes, or give --requests instead of --postgres",
         );
     }
-    if !options.requests {
+    if !has_requests {
         return Ok(());
     }
     if recipe.has_tables() {
@@ -59,12 +59,13 @@ pub(super) struct Noting {
 
 impl Noting {
     /// The reader of the keeper's table, and what is noted there.
-    pub(super) fn of(options: &ProxyOptions) -> Result<(Arc<Followed>, Self), Failure> {
-        let table = table_by_name(options.table.as_ref(), &options.name)?;
-        let terms = terms_of_requests(&options.name);
+    pub(super) fn of(config: &WebConfig) -> Result<(Arc<Followed>, Self), Failure> {
+        let (keeper, requests) = (&config.keeper, &config.requests);
+        let table = table_by_name(keeper.table.as_ref(), &keeper.name)?;
+        let terms = terms_of_requests(&keeper.name);
         let reader = Arc::new(Followed::new(table.clone(), terms));
+        let calls = requests.calls.as_ref().zip(requests.calls_secret.as_ref());
         let requests = Requests::beside(Arc::clone(&reader));
-        let calls = options.calls.as_ref().zip(options.calls_secret.as_ref());
         let calls = calls.map(|(listen, path)| {
             let secret = fs::read_to_string(path).map_err(|error| Failure::file(path, &error))?;
             let calls = Calls::new(requests.clone(), &secret);

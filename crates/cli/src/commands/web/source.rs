@@ -4,17 +4,18 @@ use super::usage;
 use crate::failure::{Code, Failure};
 use clap::builder::RangedU64ValueParser;
 use std::fs;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use thorp_server::{LogConfig, init_logs};
 use thorp_web::{Postgres, PostgresError, Recipe, table_of, table_of_requests};
 use tokio::runtime::{Builder, Runtime};
 
-/// A request that runs for more than a day is a mistake.
-const REQUEST_SECONDS_MAX: u64 = 86_400;
+/// How long the application may work on one request. More than a day is a mistake.
+pub(super) const REQUEST_SECONDS: RangeInclusive<u64> = 1..=86_400;
 
 /// Reads a `--request-seconds`.
 pub(super) fn seconds() -> RangedU64ValueParser {
-    RangedU64ValueParser::new().range(1..=REQUEST_SECONDS_MAX)
+    RangedU64ValueParser::new().range(REQUEST_SECONDS)
 }
 
 /// A database at an address.
@@ -71,11 +72,15 @@ pub(super) fn refused(error: PostgresError) -> Failure {
 
 /// Logs on standard error.
 pub(super) fn log(level: &str) -> Result<(), Failure> {
-    let log = LogConfig {
+    log_by(&LogConfig {
         level: level.to_owned(),
         ..LogConfig::default()
-    };
-    init_logs(&log).map_err(|error| Failure::new(error.to_string(), "").with(Code::Usage))
+    })
+}
+
+/// Logs on standard error, in a form.
+pub(super) fn log_by(log: &LogConfig) -> Result<(), Failure> {
+    init_logs(log).map_err(|error| Failure::new(error.to_string(), "").with(Code::Usage))
 }
 
 /// Runs on one thread.

@@ -110,6 +110,22 @@ impl Plain {
         })
     }
 
+    /// What is stored at an address: the status of each answer, and its bytes.
+    pub(crate) fn at(&self, name: &Name) -> Vec<(StatusCode, u64)> {
+        self.store.at(name)
+    }
+
+    /// How many addresses have answers, their bytes, and how many bytes they may have.
+    pub(crate) fn size(&self) -> (usize, u64, u64) {
+        let (addresses, bytes) = self.store.size();
+        (addresses, bytes, self.store.budget())
+    }
+
+    /// Forgets all answers.
+    pub(crate) fn clear(&self) {
+        self.store.clear();
+    }
+
     /// Answers a request.
     pub(crate) async fn answer(
         self: &Arc<Self>,

@@ -3,6 +3,7 @@
 use super::entry::Entry;
 use crate::proxy::entries::Weight;
 use crate::proxy::request::Name;
+use hyper::StatusCode;
 use hyper::header::HeaderMap;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
@@ -108,6 +109,30 @@ impl Store {
         self.answers.remove(name);
     }
 
+    /// What is stored at an address: the status of each answer, and its bytes.
+    pub(super) fn at(&self, name: &Name) -> Vec<(StatusCode, u64)> {
+        let variants = self.answers.get(name).unwrap_or_default();
+        let entries = variants.0.iter();
+        entries
+            .map(|entry| (entry.head.status, entry.bytes()))
+            .collect()
+    }
+
+    /// How many addresses have answers, and their bytes.
+    pub(super) fn size(&self) -> (usize, u64) {
+        (self.answers.len(), self.answers.weight())
+    }
+
+    /// How many bytes it may take.
+    pub(super) fn budget(&self) -> u64 {
+        self.answers.capacity()
+    }
+
+    /// Forgets all answers.
+    pub(super) fn clear(&self) {
+        self.answers.clear();
+    }
+
     fn changes_of(&self, name: &Name) -> &AtomicU64 {
         let place = self.hasher.hash_one(name) % COUNTERS as u64;
         &self.changes[place as usize]
@@ -120,7 +145,6 @@ mod tests {
     use super::super::freshness::Now;
     use super::*;
     use bytes::Bytes;
-    use hyper::StatusCode;
     use hyper::header::HeaderValue;
 
     fn now(ms: u64) -> Now {
