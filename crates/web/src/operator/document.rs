@@ -14,6 +14,8 @@ pub struct ProxyStatus {
     pub uptime_s: u64,
     /// Answers of routes can be hits: there is a keeper, and commits wait for it.
     pub live: bool,
+    /// Its recipe has routes. Without any, all answers are cached as the origin says.
+    pub has_routes: bool,
     /// Where its origin is.
     pub origins: Vec<String>,
     /// Answers of routes that are stored.

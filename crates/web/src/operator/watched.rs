@@ -86,6 +86,7 @@ impl<V: Versions + Send + Sync + 'static> Watched<V> {
             process: std::process::id(),
             uptime_s: clock::now_ms().saturating_sub(self.started_ms) / 1_000,
             live: proxy.cache().is_live(clock::now_ms()),
+            has_routes: proxy.recipe().has_routes(),
             origins: proxy.origins(),
             entries: Total {
                 count,
@@ -107,9 +108,10 @@ impl<V: Versions + Send + Sync + 'static> Watched<V> {
         }
     }
 
-    /// Whether it does all that it is there for: without a table no answer can be a hit of a route, and none has to be.
+    /// Whether it does all that it is there for.
     pub(super) fn is_well(&self) -> bool {
-        self.changing().table.is_none() || self.door.proxy().cache().is_live(clock::now_ms())
+        let proxy = self.door.proxy();
+        !proxy.recipe().has_routes() || proxy.cache().is_live(clock::now_ms())
     }
 
     /// The entries with the most hits, and the last ones that were dropped. Only those whose host and path contain this text.
