@@ -13,7 +13,7 @@ use crate::proxy::{
 };
 use crate::recipe::{Recipe, Rests};
 use crate::status::{Status, read_updates};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use thorp_versions::{Denied, Place, Versions};
@@ -221,11 +221,16 @@ fn path_of(path_and_query: &str) -> &str {
 struct Named<'a> {
     recipe: &'a Recipe,
     noted: &'a Noted,
+    noted_keys: HashMap<Place, &'a str>,
 }
 
 impl<'a> Named<'a> {
     fn of(recipe: &'a Recipe, noted: &'a Noted) -> Self {
-        Named { recipe, noted }
+        Named {
+            recipe,
+            noted,
+            noted_keys: noted.keys_by_place(),
+        }
     }
 
     fn entry(&self, seen: &Seen<Name, Answer>) -> EntryLine {
@@ -302,7 +307,7 @@ impl<'a> Named<'a> {
         }
         let mut known = keys.iter().filter(|key| Place::of(key) == place);
         let known = known.next().map(String::as_str);
-        let named = known.or_else(|| self.noted.key_at(place));
+        let named = known.or_else(|| self.noted_keys.get(&place).copied());
         named.unwrap_or("a key without a name here").to_owned()
     }
 }
