@@ -2,7 +2,7 @@
 
 use crate::clock;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thorp_versions::Place;
@@ -107,11 +107,11 @@ impl Noted {
         })
     }
 
-    /// The name of a key at a place, if one of these updates names it.
-    pub fn key_at(&self, place: Place) -> Option<&str> {
-        let keys = self.updates.iter().rev().flat_map(|update| &update.keys);
-        let mut keys = keys.flatten().map(String::as_str);
-        keys.find(|key| Place::of(key) == place)
+    /// The keys that these updates name, by their places. Of two at one place it is the newer one.
+    pub fn keys_by_place(&self) -> HashMap<Place, &str> {
+        let keys = self.updates.iter().flat_map(|update| &update.keys);
+        let keys = keys.flatten().map(String::as_str);
+        keys.map(|key| (Place::of(key), key)).collect()
     }
 }
 
@@ -282,8 +282,9 @@ mod tests {
             [Some(90), Some(91), Some(90), None]
         );
         assert_eq!(xid(2, 7), None, "numbers of another generation");
-        assert_eq!(noted.key_at(Place::of("a")), Some("a"));
-        assert_eq!(noted.key_at(Place::of("b")), None);
+        let keys = noted.keys_by_place();
+        assert_eq!(keys.get(&Place::of("a")), Some(&"a"));
+        assert_eq!(keys.get(&Place::of("b")), None);
         assert_eq!(noted.updates[1].keys, None);
     }
 

@@ -14,6 +14,7 @@ pub(crate) mod metrics;
 pub(crate) mod one_site;
 pub(crate) mod scene;
 pub(crate) mod schema;
+pub(crate) mod shop;
 pub(crate) mod terminal;
 pub(crate) mod two_homes;
 pub(crate) mod votes;

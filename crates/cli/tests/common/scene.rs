@@ -1,7 +1,8 @@
 //! What an example needs: a village of its own, and what is there before.
 
 use super::database::{self, Database};
-use super::dev_village::{DevVillage, User, stopped_home};
+use super::dev_village::{DevVillage, User, document, stopped_home};
+use super::shop;
 use super::two_homes;
 use super::votes::leave_a_vote;
 use std::fs;
@@ -10,7 +11,7 @@ use tempfile::TempDir;
 use thorp_testing::{Intruder, Process, eventually, finish};
 
 /// What is done before the examples of a command, whose name begins so. `$STOPPED` is the directory of a stopped home.
-const BEFORE: [(&str, &str); 41] = [
+const BEFORE: [(&str, &str); 42] = [
     ("context add", ANNA),
     ("context rm", ANNA),
     (
@@ -66,6 +67,10 @@ const BEFORE: [(&str, &str); 41] = [
     ("watch", HELLO),
     ("web", "printf '[tables]\n' > shop.toml"),
     ("web", "printf '[[routes]]\npath = \"/\"\n' > pages.toml"),
+    (
+        "web",
+        "printf 'origins = [\"http://127.0.0.1:8000\"]\n' > web.toml",
+    ),
     ("put", "echo plan > plan.pdf"),
     (
         "updates",
@@ -126,6 +131,9 @@ const OF_DATABASE: [&str; 3] = ["web setup", "web check", "web status"];
 /// One that ends and needs none.
 const OF_REQUESTS: &str = "web updates";
 
+/// Commands beside `thorp web` that ask a proxy.
+const OF_PROXY: [&str; 1] = ["web why"];
+
 /// Whether this machine lacks what the examples of a command need. It says so.
 pub(crate) fn is_lacking(command: &str) -> bool {
     let lacks = OF_DATABASE.contains(&command) && !database::is_there();
@@ -173,8 +181,10 @@ impl Scene {
             "web status" => {
                 scene.run_keeper();
                 scene.run_keeper_of_requests();
+                scene.run_proxy();
             }
             OF_REQUESTS => scene.run_keeper_of_requests(),
+            "web why" => scene.run_proxy(),
             "doubt settle" => scene.leave_in_doubt(),
             _ => {}
         }
@@ -203,6 +213,7 @@ impl Scene {
             ("127.0.0.1:7430", village.http(0).to_owned()),
             ("localhost:7431", village.http(1).to_owned()),
             ("127.0.0.1:7440", "127.0.0.1:0".to_owned()),
+            ("127.0.0.1:7432", "127.0.0.1:0".to_owned()),
             (
                 "thorp2-…",
                 format!("$({})", token.replace("SITE", &at("site"))),
@@ -313,6 +324,22 @@ impl Scene {
         });
     }
 
+    /// A proxy with an operator's port, which has stored an answer.
+    fn run_proxy(&mut self) {
+        let origin = shop::origin("Cache-Control: max-age=600", "an item");
+        let flags = "--listen 127.0.0.1:0 --status 127.0.0.1:0 --json --until-stdin-closes";
+        let line = format!("exec thorp web --origin {origin} {flags}");
+        let process = Process::start(self.shell(&line));
+        let document = document(&process);
+        let at = |part: &str| document[part].as_str().unwrap().to_owned();
+        let (address, status) = (at("address"), at("status"));
+        shop::get(&address, &address);
+        self.replaced.retain(|(from, _)| *from != "127.0.0.1:7432");
+        self.replaced.push(("127.0.0.1:8080", address));
+        self.replaced.push(("127.0.0.1:7432", status));
+        self.running.insert(0, Box::new(process));
+    }
+
     fn run(&self, script: &str) {
         let said = finish(self.shell(&self.with_what_is_here(script)));
         assert_eq!(said.code, 0, "{script}\n{}{}", said.out, said.err);
@@ -321,7 +348,8 @@ impl Scene {
     /// Starts an example that goes on until it is stopped; None of any other.
     pub(crate) fn start(&self, example: &str) -> Option<Process> {
         let ends = |command: &&str| example.starts_with(&format!("thorp {command}"));
-        if OF_DATABASE.iter().chain([&OF_REQUESTS]).any(ends) {
+        let mut that_end = OF_DATABASE.iter().chain(&OF_PROXY).chain([&OF_REQUESTS]);
+        if that_end.any(ends) {
             return None;
         }
         let is_it = |begins: &str| example.starts_with(begins) && !example.contains(PRINTS);

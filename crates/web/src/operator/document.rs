@@ -17,6 +17,8 @@ pub struct ProxyStatus {
     pub source: SourceKind,
     /// Answers of routes can be hits: there is a keeper, and it is live.
     pub live: bool,
+    /// Its recipe has routes. Without any, all answers are cached as the origin says.
+    pub has_routes: bool,
     /// Where its origin is.
     pub origins: Vec<String>,
     /// Answers of routes that are stored.

@@ -41,9 +41,10 @@ const HEAD: &str = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf
 <body><main><h1>thorp web</h1>\n";
 
 fn summary(page: &mut Html, status: &ProxyStatus) {
-    let live = match status.live {
-        true => "live: answers of routes are kept",
-        false => "away: all requests of routes go to the origin",
+    let live = match (status.has_routes, status.live) {
+        (true, true) => "live: answers of routes are kept",
+        (true, false) => "away: all requests of routes go to the origin",
+        (false, _) => "There are no routes: answers are kept as the origin says",
     };
     page.tags("<p id=\"health\">").text(live).tags("</p>\n");
     if let Some(error) = &status.reloads.error {
@@ -52,17 +53,18 @@ fn summary(page: &mut Html, status: &ProxyStatus) {
     }
     page.tags("<table id=\"figures\"><tbody>");
     let all: u64 = status.missed.values().sum();
-    let rows: [(&str, u64); 10] = [
+    let rows: [(&str, u64); 11] = [
         ("answers of routes stored", status.entries.count as u64),
-        ("their bytes", status.entries.bytes),
-        ("of", status.entries.bytes_max),
+        ("bytes of these", status.entries.bytes),
+        ("bytes of these at most", status.entries.bytes_max),
         (
             "addresses without a route stored",
             status.others.count as u64,
         ),
-        ("their bytes", status.others.bytes),
-        ("hits", status.hits),
-        ("misses", all),
+        ("bytes of these", status.others.bytes),
+        ("bytes of these at most", status.others.bytes_max),
+        ("hits of routes", status.hits),
+        ("misses of routes", all),
         ("of these joined", status.joined),
         ("dropped because of a change", status.dropped),
         ("runs, in seconds", status.uptime_s),

@@ -13,7 +13,7 @@ use crate::proxy::{
 };
 use crate::recipe::{Recipe, Rests};
 use crate::status::{Status, read_updates};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use thorp_versions::{Denied, Place, Versions};
@@ -86,6 +86,7 @@ impl<V: Versions + Send + Sync + 'static> Watched<V> {
             uptime_s: clock::now_ms().saturating_sub(self.started_ms) / 1_000,
             source: kind(&proxy, &changing),
             live: is_live(&proxy, keeper.as_ref()),
+            has_routes: proxy.recipe().has_routes(),
             origins: proxy.origins(),
             entries: Total {
                 count,
@@ -108,10 +109,10 @@ impl<V: Versions + Send + Sync + 'static> Watched<V> {
         }
     }
 
-    /// Whether it does all that it is there for: without a table no answer can be a hit of a route, and none has to be.
+    /// Whether it does all that it is there for.
     pub(super) fn is_well(&self) -> bool {
-        let (proxy, changing) = (self.door.proxy(), self.changing());
-        changing.table.is_none() || is_live(&proxy, changing.keeper().as_ref())
+        let proxy = self.door.proxy();
+        !proxy.recipe().has_routes() || is_live(&proxy, self.changing().keeper().as_ref())
     }
 
     /// The entries with the most hits, and the last ones that were dropped. Only those whose host and path contain this text.
@@ -243,11 +244,16 @@ fn path_of(path_and_query: &str) -> &str {
 struct Named<'a> {
     recipe: &'a Recipe,
     noted: &'a Noted,
+    noted_keys: HashMap<Place, &'a str>,
 }
 
 impl<'a> Named<'a> {
     fn of(recipe: &'a Recipe, noted: &'a Noted) -> Self {
-        Named { recipe, noted }
+        Named {
+            recipe,
+            noted,
+            noted_keys: noted.keys_by_place(),
+        }
     }
 
     fn entry(&self, seen: &Seen<Name, Answer>) -> EntryLine {
@@ -325,7 +331,7 @@ impl<'a> Named<'a> {
         }
         let mut known = keys.iter().filter(|key| Place::of(key) == place);
         let known = known.next().map(String::as_str);
-        let named = known.or_else(|| self.noted.key_at(place));
+        let named = known.or_else(|| self.noted_keys.get(&place).copied());
         named.unwrap_or("a key without a name here").to_owned()
     }
 }

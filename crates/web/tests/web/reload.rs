@@ -33,17 +33,17 @@ async fn read_one(stream: &mut tokio::net::TcpStream, until: &str) -> String {
 
 #[tokio::test]
 async fn the_next_request_of_a_connection_gets_the_new_proxy() {
-    let old = Site::with("", |_| answer("Cache-Control: max-age=60", "old.")).await;
-    let new = Site::with("", |_| answer("", "new.")).await;
+    let old = Site::with("", |_| answer("Cache-Control: max-age=60", "old!")).await;
+    let new = Site::with("", |_| answer("", "new!")).await;
     let mut client = old.connect().await;
     let request = b"GET /a HTTP/1.1\r\nHost: site\r\n\r\n";
     client.write_all(request).await.expect("a request");
-    read_one(&mut client, "old.").await;
+    read_one(&mut client, "old!").await;
     renew(&old.door(), new.origin_address(), "");
     client.write_all(request).await.expect("a request");
-    let answer = read_one(&mut client, ".").await;
+    let answer = read_one(&mut client, "!").await;
     // Nothing that the one before has stored is left.
-    assert!(answer.ends_with("new."), "{answer}");
+    assert!(answer.ends_with("new!"), "{answer}");
 }
 
 #[tokio::test]

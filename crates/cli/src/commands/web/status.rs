@@ -55,8 +55,7 @@ fn of_proxy(address: &str, json: bool) -> Result<(), Failure> {
         let todo = "mend it, and send SIGHUP again; until then the old configuration is in force";
         return Err(Failure::new(what, todo).with(Code::Wrong));
     }
-    // Without a source no answer of a route can be a hit, and none has to be.
-    if status.live || status.source == SourceKind::None {
+    if status.live || !status.has_routes {
         return Ok(());
     }
     let todo = match status.source {
@@ -68,10 +67,10 @@ fn of_proxy(address: &str, json: bool) -> Result<(), Failure> {
 }
 
 fn proxy_lines(status: &ProxyStatus) -> Vec<String> {
-    let live = if status.live {
-        "answers of routes are kept"
-    } else {
-        "no answer of a route is kept"
+    let live = match (status.has_routes, status.live) {
+        (true, true) => "live, answers of routes are kept",
+        (true, false) => "away, no answer of a route is kept",
+        (false, _) => "without routes",
     };
     let (entries, others, audit) = (&status.entries, &status.others, &status.audit);
     let mut lines = vec![
