@@ -4,6 +4,7 @@
 //! cargo run -p thorp-examples --bin counter -- 127.0.0.1:7402 me thorp://alps/counter
 //! ```
 
+pub mod auction;
 pub mod counter;
 pub mod graph;
 pub mod neighbours;

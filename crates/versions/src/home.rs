@@ -60,12 +60,13 @@ impl<C: Writable, I: Ord> HomeLedger<C, I> {
     }
 
     /// The home votes for a change of these keys; none: nobody can say which (rule W9). Each vote counts once. The words keep their
-    /// numbers: a vote has none of its own (trap W16).
+    /// numbers: a vote has none of its own (trap W23). What changes nothing is no vote here.
     pub fn vote(&mut self, vote: I, keys: Option<Vec<Place>>) {
-        if self.open.contains_key(&vote) || is_planted(Bug::VoteLeavesEven) {
+        let places = places(keys);
+        let is_known = places.is_empty() || self.open.contains_key(&vote);
+        if is_known || is_planted(Bug::VoteLeavesEven) {
             return;
         }
-        let places = places(keys);
         self.count(vote, places.clone());
         let words = places.into_iter().map(|place| {
             let number = self.writer.word(place).number();
@@ -133,9 +134,11 @@ impl<C: Writable, I: Ord> HomeLedger<C, I> {
     }
 }
 
-/// What a change concerns: its keys, and *everything*. With too many keys, or with none that is known, *unknown* and *everything*.
+/// What a change concerns: its keys, and *everything*. With too many keys, or if nobody knows them, *unknown* and *everything*. Without any
+/// key, nothing.
 fn places(keys: Option<Vec<Place>>) -> Vec<Place> {
     let mut places = match keys.filter(|keys| keys.len() <= KEYS_OF_UPDATE_MAX) {
+        Some(keys) if keys.is_empty() => return keys,
         Some(keys) => keys,
         None => Vec::from([Place::UNKNOWN]),
     };

@@ -3,6 +3,7 @@
 use super::entries::Weight;
 use super::origin::Outgoing;
 use super::shape::shape;
+use crate::home_fields;
 use bytes::Bytes;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
@@ -118,6 +119,9 @@ pub(crate) fn drop_fields_of_connection(headers: &mut HeaderMap) {
     headers.remove("keep-alive");
     headers.remove("proxy-connection");
     headers.remove("proxy-authentication-info");
+    // They are for this proxy, and only its origin's count.
+    headers.remove(home_fields::EVIDENCE);
+    headers.remove(home_fields::READS);
 }
 
 /// Whether an answer to a request without cookies or credentials may be given to others. Its body must say where it ends.

@@ -3,6 +3,8 @@
 
 use super::entries::{Entries, Stored, Weight};
 use super::flights::{Flights, Landed, Moment, Ticket, Turn, Waiting};
+use crate::source::{Said, Source};
+use hyper::HeaderMap;
 use std::hash::Hash;
 use std::sync::Arc;
 use thorp_versions::{Bug, Evidence, Place, Versions, is_planted};
@@ -12,9 +14,9 @@ const WAITS_MAX: usize = 3;
 
 /// The entries and the running fills of one proxy. Answers are shared.
 #[derive(Debug)]
-pub struct Cache<K: Hash + Eq, A, V> {
+pub struct Cache<K: Hash + Eq, A, V: Versions> {
     versions: V,
-    entries: Entries<K, A>,
+    entries: Entries<K, A, V::Evidence>,
     flights: Arc<Flights<K, A>>,
 }
 
@@ -28,20 +30,20 @@ pub struct Asked<K> {
 
 /// What a request does next.
 #[derive(Debug)]
-pub enum Next<K: Hash + Eq, A> {
+pub enum Next<K: Hash + Eq, A, E = Evidence> {
     /// It gets the answer of an entry.
     Hit(Arc<A>),
     /// It waits, and calls [`Cache::waited`].
     Wait(Waiting<A>),
     /// It asks the origin.
-    Fill(Filling<K, A>),
+    Fill(Filling<K, A, E>),
 }
 
 /// A fill. If it is dropped, those who wait for it ask for themselves.
 #[derive(Debug)]
-pub struct Filling<K: Hash + Eq, A> {
+pub struct Filling<K: Hash + Eq, A, E = Evidence> {
     name: K,
-    evidence: Evidence,
+    evidence: E,
     ticket: Option<Ticket<K, A>>,
 }
 
@@ -69,12 +71,12 @@ impl<K: Hash + Eq + Clone + Weight, A: Weight, V: Versions> Cache<K, A, V> {
         let stored = self.entries.get(&asked.name)?;
         let now_ms = now_ms();
         let passed = stored.passed();
-        if self.versions.still(passed, stored.evidence, now_ms) {
+        if self.versions.still(passed, &stored.evidence, now_ms) {
             return Some(Arc::clone(&stored.answer));
         }
         let checked = self
             .versions
-            .check(stored.evidence, &stored.dependencies, now_ms);
+            .check(&stored.evidence, &stored.dependencies, now_ms);
         match checked {
             Ok(passed) => {
                 stored.passes(passed);
@@ -90,7 +92,7 @@ impl<K: Hash + Eq + Clone + Weight, A: Weight, V: Versions> Cache<K, A, V> {
     }
 
     /// What a request does next. The clock is read after it has arrived. If it fills, no byte may have left for the origin yet.
-    pub fn step(&self, asked: &Asked<K>, now_ms: impl FnOnce() -> u64) -> Next<K, A> {
+    pub fn step(&self, asked: &Asked<K>, now_ms: impl FnOnce() -> u64) -> Next<K, A, V::Evidence> {
         if asked.waits_left == 0 {
             return Next::Fill(self.fill(&asked.name, None));
         }
@@ -118,8 +120,20 @@ impl<K: Hash + Eq + Clone + Weight, A: Weight, V: Versions> Cache<K, A, V> {
         None
     }
 
+    /// What the fields of an answer to a fill say.
+    pub(super) fn said(
+        &self,
+        filling: &Filling<K, A, V::Evidence>,
+        fields: &HeaderMap,
+    ) -> Said<V::Evidence>
+    where
+        V: Source,
+    {
+        self.versions.said(&filling.evidence, fields)
+    }
+
     /// The fill asks the origin once more: its last try has brought no answer. No byte of the new one may have left yet (rule W3).
-    pub fn try_again(&self, filling: &mut Filling<K, A>) {
+    pub fn try_again(&self, filling: &mut Filling<K, A, V::Evidence>) {
         filling.evidence = self.versions.evidence();
     }
 
@@ -127,7 +141,7 @@ impl<K: Hash + Eq + Clone + Weight, A: Weight, V: Versions> Cache<K, A, V> {
     /// beside. Nobody joins this fill any more. Whether the answer is an entry now (rule W4).
     pub fn land(
         &self,
-        mut filling: Filling<K, A>,
+        mut filling: Filling<K, A, V::Evidence>,
         answer: &Arc<A>,
         dependencies: Dependencies,
         now_ms: impl FnOnce() -> u64,
@@ -142,8 +156,12 @@ impl<K: Hash + Eq + Clone + Weight, A: Weight, V: Versions> Cache<K, A, V> {
         }
         let evidence = filling.evidence;
         let checked = match is_planted(Bug::LearnedNotChecked) {
-            true => self.versions.check(evidence, &dependencies.known, now_ms()),
-            false => self.versions.check(evidence, &dependencies.all(), now_ms()),
+            true => self
+                .versions
+                .check(&evidence, &dependencies.known, now_ms()),
+            false => self
+                .versions
+                .check(&evidence, &dependencies.all(), now_ms()),
         };
         if let Ok(passed) = checked {
             let rests = (evidence, dependencies.all());
@@ -158,19 +176,26 @@ impl<K: Hash + Eq + Clone + Weight, A: Weight, V: Versions> Cache<K, A, V> {
     }
 
     /// The answer is for one client. Each of those who wait asks for itself.
-    pub fn land_alone(&self, filling: Filling<K, A>) {
+    pub fn land_alone(&self, filling: Filling<K, A, V::Evidence>) {
         if let Some(ticket) = filling.ticket {
             ticket.land(Landed::Alone);
         }
     }
 
     /// A fill begins: its evidence is of before the first byte leaves (rule W3).
-    fn fill(&self, name: &K, ticket: Option<Ticket<K, A>>) -> Filling<K, A> {
+    fn fill(&self, name: &K, ticket: Option<Ticket<K, A>>) -> Filling<K, A, V::Evidence> {
         Filling {
             name: name.clone(),
             evidence: self.versions.evidence(),
             ticket,
         }
+    }
+}
+
+impl<K: Hash + Eq, A, E> Filling<K, A, E> {
+    /// The source itself says as of when the answer was right (rule W3).
+    pub(super) fn rests_on(&mut self, evidence: E) {
+        self.evidence = evidence;
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::serve::Proxy;
 use super::tls::{HTTP_2, Tls};
+use crate::source::Source;
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
@@ -12,7 +13,6 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use thorp_versions::Versions;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
@@ -47,7 +47,7 @@ const AFTER_REFUSAL: Duration = Duration::from_millis(50);
 /// # Errors
 ///
 /// None today: what the system refuses is tried again.
-pub async fn serve<V: Versions + Send + Sync + 'static>(
+pub async fn serve<V: Source + Send + Sync + 'static>(
     listener: TcpListener,
     proxy: Arc<Proxy<V>>,
     stop: watch::Receiver<bool>,
@@ -60,7 +60,7 @@ pub async fn serve<V: Versions + Send + Sync + 'static>(
 /// # Errors
 ///
 /// As [`serve`].
-pub async fn serve_tls<V: Versions + Send + Sync + 'static>(
+pub async fn serve_tls<V: Source + Send + Sync + 'static>(
     listener: TcpListener,
     tls: Tls,
     proxy: Arc<Proxy<V>>,
@@ -69,7 +69,7 @@ pub async fn serve_tls<V: Versions + Send + Sync + 'static>(
     serve_by(listener, Some(tls), proxy, stop).await
 }
 
-async fn serve_by<V: Versions + Send + Sync + 'static>(
+async fn serve_by<V: Source + Send + Sync + 'static>(
     listener: TcpListener,
     tls: Option<Tls>,
     proxy: Arc<Proxy<V>>,
@@ -107,12 +107,12 @@ async fn serve_by<V: Versions + Send + Sync + 'static>(
 }
 
 /// One connection.
-struct Client<V> {
+struct Client<V: Source> {
     proxy: Arc<Proxy<V>>,
     stop: watch::Receiver<bool>,
 }
 
-impl<V: Versions + Send + Sync + 'static> Client<V> {
+impl<V: Source + Send + Sync + 'static> Client<V> {
     async fn attend(self, stream: TcpStream, tls: Option<Tls>) {
         let Some(tls) = tls else {
             return self.http1(stream).await;

@@ -11,6 +11,7 @@ use super::request::{Coherent, Name, shared_fields};
 use super::tunnel::{self, Tunnels};
 use crate::clock;
 use crate::recipe::Recipe;
+use crate::source::{Said, Source};
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -19,7 +20,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use thorp_versions::{Place, Versions};
+use thorp_versions::Place;
 use tokio::sync::oneshot;
 
 /// Beside coherent routes, one part in so many of the memory is for other answers.
@@ -30,12 +31,14 @@ const HIT: &str = "thorp; hit";
 const FILLED: &str = "thorp; fwd=miss; stored";
 const NOT_KEPT: &str = "thorp; fwd=miss";
 const JOINED: &str = "thorp; fwd=miss; collapsed";
+const NO_EVIDENCE: &str = "thorp; fwd=miss; detail=no-evidence";
+const UNREADABLE: &str = "thorp; fwd=miss; detail=unreadable-evidence";
 const BYPASSED: &str = "thorp; fwd=bypass";
 const REFUSED: &str = "thorp; detail=refused";
 
 /// A proxy in front of one origin.
 #[derive(Debug)]
-pub struct Proxy<V> {
+pub struct Proxy<V: Source> {
     origin: Arc<Origin>,
     recipe: Arc<Recipe>,
     cache: Cache<Name, Answer, V>,
@@ -46,6 +49,8 @@ pub struct Proxy<V> {
     /// The first part of all its ETags: random, so that no other start makes the same.
     life: u64,
     fills: AtomicU64,
+    /// Answers whose fields of homes could not be read.
+    unreadable: AtomicU64,
 }
 
 /// Why there is no proxy.
@@ -71,7 +76,7 @@ impl fmt::Display for ProxyError {
 
 impl std::error::Error for ProxyError {}
 
-impl<V: Versions + Send + Sync + 'static> Proxy<V> {
+impl<V: Source + Send + Sync + 'static> Proxy<V> {
     /// A proxy with an empty cache of so many bytes.
     ///
     /// # Errors
@@ -101,7 +106,13 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
             recipe,
             life: crate::random::number(),
             fills: AtomicU64::new(0),
+            unreadable: AtomicU64::new(0),
         })
+    }
+
+    /// How many answers were not kept because what they say of Thorp homes could not be read.
+    pub fn unreadable(&self) -> u64 {
+        self.unreadable.load(Ordering::Relaxed)
     }
 
     /// Answers one request.
@@ -183,7 +194,7 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
     /// Fills in a task of its own: others wait for it, whatever becomes of this client.
     async fn fill_beside(
         self: &Arc<Self>,
-        filling: Filling<Name, Answer>,
+        filling: Filling<Name, Answer, V::Evidence>,
         wanted: Wanted,
     ) -> (Result<Given, OriginError>, &'static str) {
         let proxy = Arc::clone(self);
@@ -205,7 +216,7 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
 
     async fn fill(
         &self,
-        mut filling: Filling<Name, Answer>,
+        mut filling: Filling<Name, Answer, V::Evidence>,
         wanted: Wanted,
         early: oneshot::Sender<Response<Outgoing>>,
     ) -> Result<(Given, &'static str), OriginError> {
@@ -233,14 +244,16 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
                 NOT_KEPT,
             ));
         };
+        // Clients do not get what the origin says of homes.
+        let said = self.cache.said(&filling, &head.headers);
         let answer = Answer::coherent(head.status, head.headers, whole, &tag);
-        Ok(self.land(filling, wanted, Arc::new(answer)))
+        Ok(self.land(filling, (wanted, said), Arc::new(answer)))
     }
 
     /// Asks the origin, at another address if the first one fails.
     async fn ask(
         &self,
-        filling: &mut Filling<Name, Answer>,
+        filling: &mut Filling<Name, Answer, V::Evidence>,
         wanted: &Wanted,
     ) -> Result<Response<Incoming>, OriginError> {
         let mut tries = self.origin.tries();
@@ -261,15 +274,34 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
     /// The last byte has come: makes an answer an entry, if its check passes (rule W4).
     fn land(
         &self,
-        filling: Filling<Name, Answer>,
-        wanted: Wanted,
+        mut filling: Filling<Name, Answer, V::Evidence>,
+        (wanted, said): (Wanted, Said<V::Evidence>),
         answer: Arc<Answer>,
     ) -> (Given, &'static str) {
+        let known = match said {
+            Said::Nothing => wanted.dependencies,
+            Said::On(evidence, places) => {
+                filling.rests_on(evidence);
+                places
+            }
+            Said::NoEvidence => {
+                self.cache.land_alone(filling);
+                return (Given::Shared(answer), NO_EVIDENCE);
+            }
+            Said::Unreadable => {
+                self.cache.land_alone(filling);
+                let count = self.unreadable.fetch_add(1, Ordering::Relaxed) + 1;
+                tracing::warn!(
+                    "fields of homes cannot be read in an answer, which is not kept: {count} so far"
+                );
+                return (Given::Shared(answer), UNREADABLE);
+            }
+        };
         // What the answer shows is learned last (rule W4).
         let path = wanted.path.as_ref().map_or("/", PathAndQuery::path);
         let also = self.recipe.also(path, answer.status.as_u16(), &answer.body);
         let dependencies = Dependencies {
-            known: wanted.dependencies,
+            known,
             learned: also.iter().map(|key| Place::of(key)).collect(),
         };
         let is_kept = self

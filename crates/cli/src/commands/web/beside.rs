@@ -46,10 +46,7 @@ impl Beside {
     pub(super) fn run(self, stopped: watch::Receiver<bool>) -> Running {
         let (says, health) = watch::channel(Health::Away(String::from("it starts")));
         let following = follow(self.reader, self.start, says, stopped);
-        Running {
-            following: tokio::spawn(following),
-            telling: tokio::spawn(tell(health)),
-        }
+        Running::new(tokio::spawn(following), tokio::spawn(tell(health)))
     }
 }
 
@@ -60,6 +57,11 @@ pub(super) struct Running {
 }
 
 impl Running {
+    /// A task that follows something, and one that says what becomes of it.
+    pub(super) fn new(following: JoinHandle<()>, telling: JoinHandle<()>) -> Self {
+        Running { following, telling }
+    }
+
     /// Waits for the end. The keeper takes its name out of the database, so that no commit waits for it.
     pub(super) async fn end(self) -> Result<(), Failure> {
         let followed = self.following.await;

@@ -2,6 +2,7 @@
 
 mod beside;
 mod check;
+mod homes;
 mod keeper;
 mod setup;
 mod source;
@@ -11,14 +12,14 @@ mod watchdog;
 use super::node::{Shutdown, shutdown};
 use super::{say, say_json};
 use crate::failure::{Code, Failure};
-use beside::Beside;
+use beside::{Beside, Running};
 use clap::{Args, Subcommand};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 use thorp_server::Bytes;
 use thorp_versions::Followed;
-use thorp_web::{Proxy, Tls, serve, serve_tls};
+use thorp_web::{Homes, Proxy, Recipe, Source, Tls, serve, serve_tls};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
@@ -58,6 +59,14 @@ struct ProxyOptions {
     /// What rows and answers stand for: a file, or the name of a recipe that comes with Thorp (mediawiki, wagtail)
     #[arg(long, value_name = "FILE")]
     recipe: Option<PathBuf>,
+    /// A Thorp home on this machine that its answers rest on, as alps=DIR/web.table; may be given several times
+    #[arg(
+        long,
+        value_name = "NAME=FILE",
+        conflicts_with = "postgres",
+        requires = "recipe"
+    )]
+    home: Vec<String>,
     /// Where clients connect
     #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:8080")]
     listen: String,
@@ -109,25 +118,60 @@ fn run_proxy(options: &ProxyOptions) -> Result<(), Failure> {
     // Without a recipe, no answer is coherent.
     let recipe = Arc::new(recipe.unwrap_or_default());
     let database = options.postgres.as_deref().zip(path.map(PathBuf::as_path));
+    if !options.home.is_empty() {
+        let homes = homes::homes(&options.home, &recipe)?;
+        return run_with(
+            options,
+            recipe,
+            Arc::clone(&homes),
+            Some(Side::Homes(homes)),
+        );
+    }
     if database.is_none() && recipe.has_routes() {
         let what = "the recipe has routes, and nothing says when their answers change";
-        let action = "name the database with --postgres, or leave the routes out of the recipe";
+        let action = "name the database with --postgres or the home with --home, or leave the routes out of the recipe";
         return Err(Failure::new(what, action).with(Code::Usage));
     }
-    let tls = tls(options)?;
     let beside = database.map(|database| Beside::of(options, database, &recipe));
     let beside = beside.transpose()?;
     // Without a database no answer is checked against a table.
     let nothing = || Arc::new(Followed::new(PathBuf::new(), recipe.terms("")));
     let reader = beside.as_ref().map_or_else(nothing, Beside::reader);
+    run_with(options, recipe, reader, beside.map(Side::Keeper))
+}
+
+/// What runs beside a proxy.
+enum Side {
+    /// The reader of a keeper's table.
+    Keeper(Beside),
+    /// The readers of the tables of homes.
+    Homes(Arc<Homes>),
+}
+
+impl Side {
+    fn run(self, stopped: &watch::Receiver<bool>) -> Vec<Running> {
+        match self {
+            Side::Keeper(beside) => Vec::from([beside.run(stopped.clone())]),
+            Side::Homes(homes) => homes::follow(&homes, stopped),
+        }
+    }
+}
+
+fn run_with<S: Source + Send + Sync + 'static>(
+    options: &ProxyOptions,
+    recipe: Arc<Recipe>,
+    source: S,
+    side: Option<Side>,
+) -> Result<(), Failure> {
+    let tls = tls(options)?;
     let cache_bytes = options.cache_bytes.0;
-    let proxy = Proxy::new(&options.origin, recipe, reader, cache_bytes).map_err(usage)?;
+    let proxy = Proxy::new(&options.origin, recipe, source, cache_bytes).map_err(usage)?;
     source::log(&options.log_level)?;
     let runtime = tokio::runtime::Runtime::new()
         .map_err(|error| Failure::new(format!("the system gives no runtime: {error}"), ""))?;
     runtime.block_on(async {
         let shutdown = shutdown(options.until_stdin_closes)?;
-        until(options, (tls, beside), Arc::new(proxy), shutdown).await
+        until(options, (tls, side), Arc::new(proxy), shutdown).await
     })
 }
 
@@ -144,10 +188,10 @@ fn tls(options: &ProxyOptions) -> Result<Option<Tls>, Failure> {
     })
 }
 
-async fn until(
+async fn until<S: Source + Send + Sync + 'static>(
     options: &ProxyOptions,
-    (tls, beside): (Option<Tls>, Option<Beside>),
-    proxy: Arc<Proxy<Arc<Followed>>>,
+    (tls, side): (Option<Tls>, Option<Side>),
+    proxy: Arc<Proxy<S>>,
     shutdown: Shutdown,
 ) -> Result<(), Failure> {
     let listen = &options.listen;
@@ -161,7 +205,7 @@ async fn until(
         .local_addr()
         .map_err(|error| Failure::new(error.to_string(), ""))?;
     let (stop, stopped) = watch::channel(false);
-    let beside = beside.map(|beside| beside.run(stopped.clone()));
+    let beside = side.map_or_else(Vec::new, |side| side.run(&stopped));
     let scheme = if tls.is_some() { "https" } else { "http" };
     match options.json {
         true => say_json(&serde_json::json!({ "address": address.to_string() }))?,
@@ -181,10 +225,10 @@ async fn until(
         () = shutdown => Ok(()),
     };
     stop.send_replace(true);
-    let ended = match beside {
-        Some(beside) => beside.end().await,
-        None => Ok(()),
-    };
+    let mut ended = Ok(());
+    for running in beside {
+        ended = ended.and(running.end().await);
+    }
     served.map_err(|error| Failure::new(format!("{address}: {error}"), ""))?;
     ended
 }
@@ -198,12 +242,14 @@ It serves an answer from its cache only if nothing has changed on which the answ
 that from a keeper of the database: each commit waits until the keeper has noted what it changes. It \
 starts a keeper beside itself if there is none, and stops that one when it ends. A recipe says which \
 keys a row stands for, and which answers rest on which keys. `thorp web setup` makes the database \
-ready. Run `thorp web watchdog` beside the database. Answers that no recipe names are cached as their \
+ready. Run `thorp web watchdog` beside the database. With --home the answers themselves say what they \
+have read at a Thorp home (Thorp-Evidence, Thorp-Reads), and that home says when it changes. Answers that no recipe names are cached as their \
 Cache-Control says; without --recipe these are all.
 
 Examples:
   thorp web --origin http://127.0.0.1:8000 --postgres postgresql:///shop --recipe shop.toml
-  thorp web --origin http://127.0.0.1:8000,http://127.0.0.1:8001";
+  thorp web --origin http://127.0.0.1:8000,http://127.0.0.1:8001
+  thorp web --origin http://127.0.0.1:8000 --home alps=alps/web.table --recipe auction.toml";
 
 #[cfg(test)]
 mod tests {
