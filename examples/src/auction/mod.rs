@@ -46,6 +46,24 @@ pub struct Bid {
     pub cents: u64,
 }
 
+impl Bid {
+    /// Reads `bidder=anna&cents=120`. None: it is no bid.
+    fn parse(body: &str) -> Option<Self> {
+        let (mut bidder, mut cents) = (None, None);
+        for pair in body.trim().split('&') {
+            match pair.split_once('=')? {
+                ("bidder", name) if name.len() <= 64 => bidder = Some(name.to_owned()),
+                ("cents", number) => cents = Some(number.parse().ok()?),
+                _ => return None,
+            }
+        }
+        Some(Bid {
+            bidder: bidder?,
+            cents: cents?,
+        })
+    }
+}
+
 /// What became of a bid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Taken {

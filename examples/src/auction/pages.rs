@@ -105,20 +105,3 @@ fn text(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;");
     text.replace('"', "&quot;")
 }
-
-impl Bid {
-    fn parse(body: &str) -> Option<Self> {
-        let (mut bidder, mut cents) = (None, None);
-        for pair in body.trim().split('&') {
-            match pair.split_once('=')? {
-                ("bidder", name) if name.len() <= 64 => bidder = Some(name.to_owned()),
-                ("cents", number) => cents = Some(number.parse().ok()?),
-                _ => return None,
-            }
-        }
-        Some(Bid {
-            bidder: bidder?,
-            cents: cents?,
-        })
-    }
-}

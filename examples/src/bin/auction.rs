@@ -2,8 +2,7 @@
 
 use std::net::TcpListener;
 use thorp_client::{JoinConfig, Member};
-use thorp_examples::Failure;
-use thorp_examples::auction::{AtHome, Books, InPostgres, answer, serve};
+use thorp_examples::{AtHome, Books, Failure, InPostgres, answer, serve, unavailable};
 
 const USAGE: &str = "usage: auction IP:PORT thorp ADDRESS IDENTITY-DIR thorp://HOME/SEGMENT
        auction IP:PORT postgres URL";
@@ -38,7 +37,7 @@ fn run<B: Books + Send + 'static>(
         let mut books = open();
         move |request| match &mut books {
             Ok(books) => answer(books, request),
-            Err(error) => thorp_examples::auction::unavailable(&format!("{error:?}")),
+            Err(error) => unavailable(&format!("{error:?}")),
         }
     })?;
     Ok(())

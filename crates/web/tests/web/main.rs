@@ -2,6 +2,7 @@
 
 mod coherent;
 mod database;
+mod homes;
 mod kept;
 mod messages;
 mod origin;

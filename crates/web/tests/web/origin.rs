@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use thorp_versions::{Action, Event, Keeper, Memory, Place, Reader, UpdateId, Writer};
-use thorp_web::{Proxy, Recipe, serve};
+use thorp_web::{Proxy, Recipe, Source as Versioned, serve};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -54,6 +54,7 @@ pub(crate) struct Site {
     asked: Arc<AtomicUsize>,
     heads: Arc<Mutex<Vec<String>>>,
     lets_go: watch::Sender<usize>,
+    unreadable: Box<dyn Fn() -> u64 + Send + Sync>,
     _stop: watch::Sender<bool>,
 }
 
@@ -108,6 +109,15 @@ impl Site {
         recipe: &str,
         answers: impl Fn(&str) -> Vec<Step> + Send + Sync + 'static,
     ) -> Site {
+        Site::before(Reader::new(table), recipe, answers).await
+    }
+
+    /// With a recipe, and a source of its own.
+    pub(crate) async fn before<S: Versioned + Send + Sync + 'static>(
+        source: S,
+        recipe: &str,
+        answers: impl Fn(&str) -> Vec<Step> + Send + Sync + 'static,
+    ) -> Site {
         let origin = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let origin_address = format!("http://{}", origin.local_addr().expect("an address"));
         let asked = Arc::new(AtomicUsize::new(0));
@@ -123,17 +133,23 @@ impl Site {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address").to_string();
         let (stop, stopped) = watch::channel(false);
-        let site = Site {
+        let proxy = proxy(&origin_address, recipe, source);
+        let counts = Arc::clone(&proxy);
+        tokio::spawn(serve(listener, proxy, stopped));
+        Site {
             address,
             origin_address,
             asked,
             heads,
             lets_go,
+            unreadable: Box::new(move || counts.unreadable()),
             _stop: stop,
-        };
-        let proxy = site.proxy(&site.origin_address, recipe, table);
-        tokio::spawn(serve(listener, proxy, stopped));
-        site
+        }
+    }
+
+    /// How many answers were not kept because their fields could not be read.
+    pub(crate) fn unreadable(&self) -> u64 {
+        (self.unreadable)()
     }
 
     /// Another proxy in front of these addresses.
@@ -143,9 +159,7 @@ impl Site {
         recipe: &str,
         table: Arc<Memory>,
     ) -> Arc<Proxy<Reader<Arc<Memory>>>> {
-        let recipe = Arc::new(Recipe::parse(recipe).expect("a recipe"));
-        let proxy = Proxy::new(addresses, recipe, Reader::new(table), CACHE_BYTES);
-        Arc::new(proxy.expect("an origin"))
+        proxy(addresses, recipe, Reader::new(table))
     }
 
     /// The same origin behind another proxy, which has other addresses beside it.
@@ -226,6 +240,17 @@ impl Site {
     pub(crate) async fn get(&self, path: &str) -> Got {
         self.ask("GET", path, "").await
     }
+}
+
+/// A proxy in front of these addresses.
+fn proxy<S: Versioned + Send + Sync + 'static>(
+    addresses: &str,
+    recipe: &str,
+    source: S,
+) -> Arc<Proxy<S>> {
+    let recipe = Arc::new(Recipe::parse(recipe).expect("a recipe"));
+    let proxy = Proxy::new(addresses, recipe, source, CACHE_BYTES);
+    Arc::new(proxy.expect("an origin"))
 }
 
 /// A source that changes when the test says so.
