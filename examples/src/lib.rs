@@ -4,10 +4,16 @@
 //! cargo run -p thorp-examples --bin counter -- 127.0.0.1:7402 me thorp://alps/counter
 //! ```
 
+mod auction;
 pub mod counter;
 pub mod graph;
 pub mod neighbours;
 pub mod notes;
+
+pub use auction::{
+    Answer, AtHome, Bid, Books, InPostgres, LOTS, LOTS_OF_SHELF, Lot, Read, Request, Taken, answer,
+    serve, unavailable,
+};
 
 use std::fmt;
 use thorp_client::{JoinConfig, Member};

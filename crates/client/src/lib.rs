@@ -36,6 +36,7 @@
 //!   sets consistency, staleness, timeouts and attempts.
 //! - An *early commit* ([`Transaction::commit_early`], [`Member::transact_early`]) does not wait for the outcome. The
 //!   next transactions of this member see what it wrote. The returned [`Pending`] resolves to the outcome.
+//! - An *answer* to others ([`Member::answer`]) comes with what it rests on: [`AnswerBasis`]. `thorp web` keeps such answers.
 //! - A [`Watch`] ([`Segment::watch`]) delivers which objects of a segment each commit changed.
 //! - A [`Visit`] is a session that chooses its consistency. Its updates may go into a log ([`JoinConfig::log`]), and
 //!   [`Conflicts`] says what becomes of those that a home refuses.
@@ -92,7 +93,7 @@
 //! | [`Member::settle_doubt_async`], [`confirm_async`](Member::confirm_async) | the home may still do it: ask with `doubts` or `history` |
 //! | [`Member::outcome_async`] | nothing: ask again |
 //! | [`Member::transact_async`], [`transact_with_async`](Member::transact_with_async), [`Segment::set_root_async`] | the commit happens if it was sent, and else nothing |
-//! | [`Transaction::commit_async`] | the same |
+//! | [`Transaction::commit_async`], [`commit_for_answer_async`](Transaction::commit_for_answer_async), [`Member::answer_async`] | the same |
 //! | [`Transaction::commit_early_async`], [`Member::transact_early_async`] | the same |
 //! | [`Pending::wait_async`] | the commit goes on; [`Member::outcome`] gives its outcome for [`Pending::id`] |
 //! | [`Transaction::read_async`], [`read_at_async`](Transaction::read_at_async), [`get_async`](Transaction::get_async), [`size_async`](Transaction::size_async), [`exists_async`](Transaction::exists_async), [`object_at_async`](Transaction::object_at_async), [`root_async`](Transaction::root_async), [`roots_async`](Transaction::roots_async), [`rights_async`](Transaction::rights_async), [`Segment::root_async`] | nothing: the transaction goes on. The page may still come into the cache |
@@ -188,11 +189,11 @@ pub use thorp_model::{
     AccessMode, Carrier, Closed, CommitId, Consistency, Contradiction, DamagedRights, Doubt,
     DoubtHome, Failures, Generation, HomeId, HomeNames, HowOpened, Incarnation, KnownHistory,
     LifeEnd, LifeId, Met, Moment, NameId, NoCommitId, NoConsistency, NotRun, ObjectId, PageId,
-    PageNo, Point, Position, Procedure, Reference, Right, RightsList, Ruling, SegmentId,
+    PageNo, Point, Position, Procedure, ReadKey, Reference, Right, RightsList, Ruling, SegmentId,
     SessionKind, Slot, Stamp, Subject, UpdateOrder,
 };
 pub use thorp_net::{CertifiedName, Congestion, Identity, NodeRole, Traffic};
-pub use transaction::{Pending, Transaction};
+pub use transaction::{AnswerBasis, BasisAt, EVIDENCE_FIELD, Pending, READS_FIELD, Transaction};
 pub use typed::Ref;
 pub use update::ObjectUpdate;
 pub use visit::{LockNumber, Visit};

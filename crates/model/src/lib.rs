@@ -44,6 +44,7 @@ mod privilege;
 mod procedure;
 mod publish;
 mod random;
+mod read_key;
 mod receipt;
 pub mod records;
 mod rights;
@@ -93,6 +94,7 @@ pub use privilege::Privilege;
 pub use procedure::{NotRun, Procedure};
 pub use publish::{OverlayUpdate, Publish};
 pub use random::{SplitMix64, Xoshiro256};
+pub use read_key::ReadKey;
 pub use receipt::{Claim, Receipt, Verdict};
 pub use rights::{
     Access, DamagedRights, NoRightWord, NoSubject, Principal, RIGHTS_SLOT, Readers, Right,

@@ -632,3 +632,7 @@ pub const LEASE_MS_MIN: u32 = 1_000;
 
 /// The longest.
 pub const LEASE_MS_MAX: u32 = 3_600_000;
+
+/// Keys that name what a transaction has read at one home, for a web answer. With more, it names pages; with more of those, segments; with
+/// more of those, all of the home.
+pub const READ_KEYS_MAX: usize = 64;

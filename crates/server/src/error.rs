@@ -7,6 +7,7 @@ use std::{fmt, io};
 use thorp_model::{HomeId, StorageError, people_bytes};
 use thorp_net::{Address, IdentityError, NodeRole};
 use thorp_store::OpenError;
+use thorp_versions::TableError;
 
 use crate::config::ConfigError;
 
@@ -110,6 +111,8 @@ pub enum ServerError {
         /// Why not.
         error: io::Error,
     },
+    /// The table for web caches cannot be made.
+    WebTable(TableError),
 }
 
 impl From<ConfigError> for ServerError {
@@ -199,6 +202,7 @@ impl fmt::Display for ServerError {
                 write!(f, "cannot serve HTTP on {address}: {error}")
             }
             Self::System { wanted, error } => write!(f, "the system gives no {wanted}: {error}"),
+            Self::WebTable(error) => write!(f, "the table for web caches: {error}"),
         }
     }
 }
@@ -212,6 +216,7 @@ impl std::error::Error for ServerError {
             Self::Records { error, .. } => Some(error),
             Self::Listen { error, .. } => Some(error),
             Self::Http { error, .. } | Self::System { error, .. } => Some(error),
+            Self::WebTable(error) => Some(error),
             Self::NoIdentity { .. }
             | Self::NotOfTheirVillage { .. }
             | Self::SmallVolume { .. }

@@ -22,6 +22,11 @@ impl Terms {
     pub fn of(text: &str) -> Self {
         Terms(xxhash_rust::xxh3::xxh3_64(text.as_bytes()))
     }
+
+    /// The terms of the table that the Thorp home of this name writes.
+    pub fn of_home(name: &str) -> Self {
+        Terms::of(&format!("thorp home {name}"))
+    }
 }
 
 /// Where a table is.

@@ -61,27 +61,54 @@ impl Followed {
     }
 }
 
+impl Followed {
+    /// As [`Versions::check`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Versions::check`].
+    pub fn check_these(
+        &self,
+        evidence: Evidence,
+        dependencies: impl Iterator<Item = Place>,
+        now_ms: u64,
+    ) -> Result<Passed, Denied> {
+        let reader = self.current().ok_or(Denied::NoBeat)?;
+        reader.check_these(evidence, dependencies, now_ms)
+    }
+
+    /// As [`Reader::passed`].
+    pub fn passed(&self, evidence: Evidence, now_ms: u64) -> Option<Passed> {
+        self.current()?.passed(evidence, now_ms)
+    }
+}
+
 impl Versions for Followed {
+    type Evidence = Evidence;
+
     fn evidence(&self) -> Evidence {
         self.current().map_or(NONE, |reader| reader.evidence())
     }
 
     fn check(
         &self,
-        evidence: Evidence,
+        evidence: &Evidence,
         dependencies: &[Place],
         now_ms: u64,
     ) -> Result<Passed, Denied> {
-        let reader = self.current().ok_or(Denied::NoBeat)?;
-        reader.check(evidence, dependencies, now_ms)
+        self.check_these(*evidence, dependencies.iter().copied(), now_ms)
     }
 
-    fn still(&self, passed: Passed, evidence: Evidence, now_ms: u64) -> bool {
+    fn still(&self, passed: Passed, evidence: &Evidence, now_ms: u64) -> bool {
         let reader = self.current();
-        reader.is_some_and(|reader| reader.still(passed, evidence, now_ms))
+        reader.is_some_and(|reader| (*reader).still(passed, *evidence, now_ms))
     }
 
     fn number(&self, place: Place) -> u64 {
         self.current().map_or(0, |reader| reader.number(place))
+    }
+
+    fn generation(&self, evidence: &Evidence, _place: Place) -> u64 {
+        evidence.generation
     }
 }

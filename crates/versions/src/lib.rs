@@ -6,6 +6,7 @@
 //! | [`Keeper`] | which updates are open: a machine without I/O (rule W2) |
 //! | [`Writer`] | the order in which a keeper stores (rules W1, W7, W8) |
 //! | [`Ledger`] | a keeper with the table that it writes |
+//! | [`HomeLedger`] | the table of a Thorp home, which numbers its own changes |
 //! | [`Broadcast`], [`Follower`] | copies of a table on other hosts: a commit is acknowledged when all of them have it (rule W7) |
 //! | [`Reader`] | evidence, admission, hits (rules W3 to W5) |
 //! | [`Versions`] | what a proxy asks a table: of a [`Reader`], or of one that goes on to the next keeper's, [`Followed`] |
@@ -37,8 +38,11 @@ mod address;
 mod broadcast;
 mod cells;
 #[cfg(not(feature = "loom"))]
+mod clock;
+#[cfg(not(feature = "loom"))]
 mod followed;
 mod follower;
+mod home;
 mod keeper;
 mod ledger;
 mod limits;
@@ -58,8 +62,11 @@ pub use address::{Address, TableError, Terms};
 pub use broadcast::{Broadcast, FollowerId, Step, ToFollower};
 pub use cells::{Cells, Memory, Writable};
 #[cfg(not(feature = "loom"))]
+pub use clock::now_ms;
+#[cfg(not(feature = "loom"))]
 pub use followed::Followed;
 pub use follower::{Follower, ToKeeper};
+pub use home::HomeLedger;
 pub use keeper::{Action, Event, Keeper, UpdateId};
 pub use ledger::Ledger;
 pub use limits::{BEAT_MS_MAX, KEYS_OF_UPDATE_MAX, OPEN_UPDATES_MAX, WORDS};

@@ -74,6 +74,11 @@ impl<C: Writable> Writer<C> {
         self.set(BEAT, asked_ms);
     }
 
+    /// A word as it is stored.
+    pub(crate) fn word(&self, place: Place) -> Word {
+        Word::of_bits(self.get(FIRST_WORD + place.index()))
+    }
+
     /// A planted bug: the generation goes on.
     fn forget_beat(&mut self) -> u64 {
         self.set(BEAT, 0);

@@ -145,8 +145,8 @@ impl Host {
     }
 }
 
-fn passes(reader: &impl Versions, evidence: Evidence) -> Result<(), Denied> {
-    let passed = reader.check(evidence, &[Place::of("a")], NOW_MS);
+fn passes(reader: &impl Versions<Evidence = Evidence>, evidence: Evidence) -> Result<(), Denied> {
+    let passed = reader.check(&evidence, &[Place::of("a")], NOW_MS);
     passed.map(|_| ())
 }
 
@@ -179,8 +179,8 @@ fn a_reader_goes_on_to_the_table_of_the_next_keeper() {
     let first = reader.look().expect("a table");
     assert_eq!(passes(&reader, nothing), Err(Denied::OtherGeneration));
     let evidence = reader.evidence();
-    let passed = reader.check(evidence, &[], NOW_MS).expect("it passes");
-    assert!(reader.still(passed, evidence, NOW_MS));
+    let passed = reader.check(&evidence, &[], NOW_MS).expect("it passes");
+    assert!(reader.still(passed, &evidence, NOW_MS));
     let left = fs::read(&host.path).expect("an address");
     drop(writer);
     assert!(reader.look().is_err());
@@ -191,7 +191,7 @@ fn a_reader_goes_on_to_the_table_of_the_next_keeper() {
     let _writer = host.keeper(2);
     assert_ne!(reader.look().expect("a table"), first);
     assert_eq!(passes(&reader, evidence), Err(Denied::OtherGeneration));
-    assert!(!reader.still(passed, evidence, NOW_MS));
+    assert!(!reader.still(passed, &evidence, NOW_MS));
     assert_eq!(passes(&reader, reader.evidence()), Ok(()));
 }
 

@@ -52,9 +52,59 @@ pub async fn follow(
     beside.stop().await;
 }
 
+/// Looks for the table of a Thorp home until it is told to stop. Nobody but an operator starts that home.
+pub async fn follow_home(
+    table: Arc<Followed>,
+    says: watch::Sender<Health>,
+    mut stop: watch::Receiver<bool>,
+) {
+    loop {
+        let health = match table.look() {
+            Ok(_) => health_of_home(&table),
+            Err(error) => Health::Away(why_of_home(&error)),
+        };
+        says.send_if_modified(|said| {
+            let is_new = *said != health;
+            *said = health;
+            is_new
+        });
+        tokio::select! {
+            () = tokio::time::sleep(LOOK_EVERY) => {}
+            _ = stop.wait_for(|stop| *stop) => return,
+        }
+    }
+}
+
+fn health_of_home(table: &Followed) -> Health {
+    match health(table) {
+        Health::Live => Health::Live,
+        Health::Away(_) => Health::Away(String::from(
+            "it is closed, ends, or hangs: its log says why",
+        )),
+    }
+}
+
+fn why_of_home(error: &TableError) -> String {
+    match error {
+        TableError::NotThere(path) | TableError::Gone(path) => format!(
+            "{} names no table: start the home with --web-table",
+            path.display()
+        ),
+        TableError::OtherUser(path) => format!(
+            "the home that writes {} runs as another user: run both as the same one",
+            path.display()
+        ),
+        TableError::OtherTerms(path) => format!(
+            "the table that {} names is of another home: give its own name with --home",
+            path.display()
+        ),
+        other => other.to_string(),
+    }
+}
+
 /// Whether there can be hits.
 fn health(reader: &Followed) -> Health {
-    match reader.check(reader.evidence(), &[], clock::now_ms()) {
+    match reader.check(&reader.evidence(), &[], clock::now_ms()) {
         Err(Denied::NoBeat) => Health::Away(String::from(
             "the keeper is not live, or hangs: it says why",
         )),

@@ -42,6 +42,13 @@ pub enum Cause {
         /// The keeper's number of it, as `thorp web updates` shows it. 0: all that proxies of before may have open.
         request: u64,
     },
+    /// A transaction at a Thorp home.
+    Commit {
+        /// The home.
+        home: String,
+        /// Its position in the log of the home, or that of a later one that changed a key of the same word.
+        log_position: u64,
+    },
 }
 
 impl Cause {
@@ -50,6 +57,7 @@ impl Cause {
         match self {
             Cause::Transaction { xid, .. } => *xid,
             Cause::Request { request } => *request,
+            Cause::Commit { log_position, .. } => *log_position,
         }
     }
 }
@@ -60,6 +68,9 @@ impl fmt::Display for Cause {
             Cause::Transaction { xid, position } => write!(f, "transaction {xid} at {position}"),
             Cause::Request { request: 0 } => f.write_str("requests of before this keeper"),
             Cause::Request { request } => write!(f, "request {request}"),
+            Cause::Commit { home, log_position } => {
+                write!(f, "a commit at position {log_position} of home {home}")
+            }
         }
     }
 }
@@ -321,6 +332,13 @@ mod tests {
         for (cause, words) in [
             (transaction(7), "transaction 7 at 0/1"),
             (Cause::Request { request: 7 }, "request 7"),
+            (
+                Cause::Commit {
+                    home: String::from("alps"),
+                    log_position: 7,
+                },
+                "a commit at position 7 of home alps",
+            ),
         ] {
             assert_eq!(cause.to_string(), words);
             let text = serde_json::to_string(&cause).expect("JSON");

@@ -2,8 +2,11 @@
 
 #![forbid(unsafe_code)]
 
+mod any_source;
 mod clock;
 mod follow;
+mod home_fields;
+mod homes;
 mod journal;
 mod key_field;
 mod limits;
@@ -15,11 +18,14 @@ mod random;
 mod recipe;
 mod requests;
 mod route;
+mod source;
 mod status;
 mod table;
 mod template;
 
-pub use follow::{Start, follow};
+pub use any_source::{AnyEvidence, AnySource};
+pub use follow::{Start, follow, follow_home};
+pub use homes::{AtHomes, HOMES_MAX, Homes, HomesError};
 pub use journal::{Cause, Journal, Noted, Update as NotedUpdate};
 pub use key_field::KeyField;
 pub use limits::{
@@ -29,8 +35,9 @@ pub use limits::{
 };
 pub use noise::{Noise, NoiseError};
 pub use operator::{
-    Address, AtAddress, Audited, DifferenceLine, DropLine, EntryLine, KeyLine, OperatorPort,
-    PortError, ProxyStatus, Reloads, SourceKind, Stored, Total, UpdateLine, WatchedProxy,
+    Address, AtAddress, Audited, DifferenceLine, DropLine, EntryLine, HomeLine, KeyLine,
+    OperatorPort, PortError, ProxyStatus, Reloads, SourceKind, Stored, Total, UpdateLine,
+    WatchedProxy,
 };
 pub use postgres::{
     Deed, Finding, Found, GoingLive, Health, Look, Names, Numbers, Patience, Plan, Postgres,
@@ -48,6 +55,7 @@ pub use requests::{
     ShownKeys, ShownUpdate, Update, end_by_hand, keep_requests, open_updates,
 };
 pub use route::{Pattern, PatternError};
+pub use source::{Said, Source};
 pub use status::{Status, read_updates, write_status};
 pub use table::{table_of, table_of_requests, terms_of_requests};
 pub use template::{Template, TemplateError};

@@ -309,6 +309,15 @@ impl Recipe {
         !self.routes.is_empty()
     }
 
+    /// Whether it names any keys. Where answers name them themselves, it must not.
+    pub fn names_keys(&self) -> bool {
+        let has = |route: &Route| {
+            let says = route.keys.is_some() || route.changes.is_some();
+            says || !route.also.is_empty() || !route.keys_from.is_empty()
+        };
+        !self.tables.is_empty() || !self.known.is_empty() || self.routes.iter().any(has)
+    }
+
     /// The keys on which an answer rests beside those of its route, as its status and its body show.
     pub fn also(&self, path: &str, status: u16, body: &[u8]) -> Vec<String> {
         let mut routes = self.routes.iter();

@@ -39,6 +39,9 @@ pub(crate) struct Options {
     /// maker's alone; segments that are there stay as they are
     #[arg(long)]
     closed: bool,
+    /// Write a table of what changes, for web caches on this machine: thorp web --home NAME=DIR/web.table
+    #[arg(long)]
+    web_table: bool,
     /// Its directory was moved, and the old place is gone: it does not start closed for that
     #[arg(long, conflicts_with = "restored")]
     moved: bool,
@@ -95,6 +98,7 @@ fn effective(options: &Options) -> Result<HomeConfigFile, Failure> {
         config.limits.lease_ms = seconds * MS;
     }
     config.closed |= options.closed;
+    config.web_table |= options.web_table;
     config.opening = options.opening();
     if !options.other_home.is_empty() {
         config.other_home = others(&options.other_home);
@@ -228,6 +232,7 @@ fn render(config: &HomeConfigFile) -> String {
     toml.path("identity_dir", config.identity_dir.as_deref());
     toml.listen(&config.listen, (config.http, config.http_for));
     toml.flag("closed", config.closed);
+    toml.flag("web_table", config.web_table);
     for other in &config.other_home {
         toml.table("[[other_home]]");
         toml.text("name", &other.name);
@@ -322,6 +327,7 @@ mod tests {
         let mut config = HomeConfigFile::parse(HomeConfigFile::EXAMPLE).unwrap();
         config.http = None;
         config.closed = true;
+        config.web_table = true;
         config.http_for = thorp_server::HttpFor::Operators;
         config.store.limit = Some(Bytes(12345));
         config.store.disk_reserve = Some(Bytes(1 << 30));

@@ -3,7 +3,7 @@
 use super::Member;
 use crate::due::due_after;
 use crate::runtime::block_on;
-use crate::{Error, ErrorKind, Pending, Result, Session, Transaction};
+use crate::{AnswerBasis, Error, ErrorKind, Pending, Result, Session, Transaction};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
@@ -117,8 +117,52 @@ impl Member {
         session: Session,
         work: impl AsyncFnMut(&mut Transaction) -> Result<T>,
     ) -> Result<T> {
-        let (value, _) = self.run_async(session, work, false).await?;
+        let finish = async |tx: &mut Transaction| tx.finish().await;
+        let (value, _) = self.run_async(session, work, finish).await?;
         Ok(value)
+    }
+
+    /// As [`Member::transact`], for an answer to others: in a [strict](Session::strict) session, and with what the answer rests on.
+    ///
+    /// ```
+    /// # use thorp_client::{JoinConfig, Member};
+    /// # let village = thorp_testing::Village::new();
+    /// # let home = village.home("alps");
+    /// # let joining = JoinConfig::new(home.address()).identity(village.member("me"));
+    /// # let member = Member::join(joining)?;
+    /// # let shop = member.open_or_create("thorp://alps/shop")?;
+    /// # let price = member.transact(|tx| tx.create_typed(&shop, &7u64))?;
+    /// let (price, basis) = member.answer(|tx| tx.get(&price))?;
+    /// let fields = basis.fields().expect("it has only read");
+    /// assert_eq!(fields[0].0, "Thorp-Evidence");
+    /// assert!(fields[1].1.starts_with("alps "));
+    /// # assert_eq!(price, 7);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Member::transact`].
+    pub fn answer<T>(
+        &self,
+        work: impl FnMut(&mut Transaction) -> Result<T>,
+    ) -> Result<(T, AnswerBasis)> {
+        let session = self.session().strict(true);
+        self.run(session, work, Transaction::finish_for_answer_blocking)
+    }
+
+    /// As [`Member::answer`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Member::transact`].
+    pub async fn answer_async<T>(
+        &self,
+        work: impl AsyncFnMut(&mut Transaction) -> Result<T>,
+    ) -> Result<(T, AnswerBasis)> {
+        let session = self.session().strict(true);
+        let finish = async |tx: &mut Transaction| tx.finish_for_answer().await;
+        self.run_async(session, work, finish).await
     }
 
     /// As [`Member::transact`], without waiting for the outcome ([`Transaction::commit_early`]): it runs the
@@ -145,7 +189,8 @@ impl Member {
         &self,
         work: impl AsyncFnMut(&mut Transaction) -> Result<T>,
     ) -> Result<(T, Pending)> {
-        self.run_async(self.session(), work, true).await
+        let finish = async |tx: &mut Transaction| tx.finish_early().await;
+        self.run_async(self.session(), work, finish).await
     }
 
     /// Until it is finished, or must not be tried once more.
@@ -170,23 +215,17 @@ impl Member {
     }
 
     /// The same.
-    async fn run_async<T>(
+    async fn run_async<T, F>(
         &self,
         session: Session,
         mut work: impl AsyncFnMut(&mut Transaction) -> Result<T>,
-        early: bool,
-    ) -> Result<(T, Pending)> {
+        finish: impl AsyncFn(&mut Transaction) -> Result<F>,
+    ) -> Result<(T, F)> {
         let mut tx = self.begin(session);
         let mut pauses = Pauses::new(session.backoff_max);
         loop {
             let result = match work(&mut tx).await {
-                Ok(value) => {
-                    let finished = match early {
-                        true => tx.finish_early().await,
-                        false => tx.finish().await.map(Pending::ended),
-                    };
-                    finished.map(|finished| (value, finished))
-                }
+                Ok(value) => finish(&mut tx).await.map(|finished| (value, finished)),
                 Err(error) => Err(error),
             };
             match result {

@@ -1,6 +1,7 @@
 //! How a transaction ends: the driver of [`thorp_session::Commit`].
 
 use super::Transaction;
+use super::answer_basis::AnswerBasis;
 use super::large::Staged;
 use crate::runtime::{Completion, Ending, block_on};
 use crate::{Committed, Error, ErrorKind, Result};
@@ -37,6 +38,38 @@ impl Transaction {
     /// As [`Transaction::commit`].
     pub async fn commit_async(mut self) -> Result<Committed> {
         self.finish().await
+    }
+
+    /// As [`Transaction::commit`], with what an answer to others rests on that shows what the transaction has read. Its session has to be
+    /// [strict](crate::Session::strict), otherwise there is no evidence.
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::commit`].
+    pub fn commit_for_answer(mut self) -> Result<(Committed, AnswerBasis)> {
+        let basis = AnswerBasis::of(&mut self);
+        Ok((self.finish_blocking()?, basis))
+    }
+
+    /// As [`Transaction::commit_for_answer`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::commit`].
+    pub async fn commit_for_answer_async(mut self) -> Result<(Committed, AnswerBasis)> {
+        let basis = AnswerBasis::of(&mut self);
+        Ok((self.finish().await?, basis))
+    }
+
+    /// As [`Transaction::commit_for_answer`], for a transaction that may run again. The basis is taken first: then its homes confirm it.
+    pub(crate) fn finish_for_answer_blocking(&mut self) -> Result<AnswerBasis> {
+        let basis = AnswerBasis::of(self);
+        self.finish_blocking().map(|_| basis)
+    }
+
+    pub(crate) async fn finish_for_answer(&mut self) -> Result<AnswerBasis> {
+        let basis = AnswerBasis::of(self);
+        self.finish().await.map(|_| basis)
     }
 
     /// As [`Transaction::commit`], for a transaction that may run again. A commit without a message needs no future.

@@ -1,5 +1,6 @@
 //! Transactions.
 
+mod answer_basis;
 mod commit;
 mod early;
 mod held_slots;
@@ -14,6 +15,7 @@ mod stream;
 mod typed;
 mod write;
 
+pub use answer_basis::{AnswerBasis, BasisAt, EVIDENCE_FIELD, READS_FIELD};
 pub(crate) use held_slots::HeldSlots;
 pub use pending::Pending;
 pub(crate) use typed::{decode, encode};

@@ -46,6 +46,8 @@ pub struct HomeConfigFile {
     /// Whether only operators, and whom they name, make segments, and a new segment is its maker's alone (rule R3). A home
     /// that was open closes so at its next start.
     pub closed: bool,
+    /// Whether it writes a table of what changes, for web caches on its machine (`thorp web --home`).
+    pub web_table: bool,
     /// Whom it answers there.
     pub http_for: HttpFor,
     /// `[[other_home]]`.
@@ -147,6 +149,15 @@ impl HomeConfigFile {
     /// [`ConfigError::Missing`].
     pub fn store_dir(&self) -> Result<PathBuf, ConfigError> {
         Ok(self.data_dir()?.join("store"))
+    }
+
+    /// The file that names the table for web caches, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::Missing`].
+    pub fn web_table_file(&self) -> Result<PathBuf, ConfigError> {
+        Ok(self.data_dir()?.join("web.table"))
     }
 
     /// Where certificate and key lie.
@@ -376,6 +387,7 @@ impl Default for HomeConfigFile {
             listen: vec![anywhere(HOME_PORT)],
             http: Some(here(HOME_HTTP_PORT)),
             closed: false,
+            web_table: false,
             http_for: HttpFor::default(),
             other_home: Vec::new(),
             log: LogConfig::default(),

@@ -10,6 +10,7 @@ use super::disk::Disk;
 use super::history;
 use super::view::Shared;
 use super::volume;
+use super::web_table::{ProcessTable, WebTable};
 use super::world::HomeWorld;
 use crate::config::HomeConfigFile;
 use crate::error::ServerError;
@@ -27,6 +28,8 @@ pub(super) struct Who {
     pub(super) node: MemberId,
     /// Checks who has signed (rule R2).
     pub(super) verifier: Arc<dyn Verifier>,
+    /// For web caches.
+    pub(super) table: ProcessTable,
 }
 
 /// What is left of a life.
@@ -85,12 +88,15 @@ impl Life {
             Event::Command(disk.left(Mark::default())),
             &mut first,
         );
+        let store = (disk.store(), dir.as_path());
+        let table = who.table.as_ref();
+        let table = table.map(|table| WebTable::begin(table, store, core.durable()));
         let pending_bytes_max = config.limits.pending.size();
         let world = HomeWorld::start(
             Arc::clone(&disk),
             handle.clone(),
             Arc::clone(shared),
-            pending_bytes_max,
+            (pending_bytes_max, table.transpose()?),
         );
         let world = world.map_err(|error| ServerError::System {
             wanted: "thread",

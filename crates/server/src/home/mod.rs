@@ -15,6 +15,7 @@ mod room;
 mod tests;
 mod view;
 mod volume;
+mod web_table;
 mod world;
 
 use std::net::SocketAddr;
@@ -117,6 +118,7 @@ impl HomeServer {
             home,
             node,
             verifier: identity.verifier(),
+            table: None,
         };
         let plate = Nameplate {
             role: "home",
@@ -139,6 +141,8 @@ impl HomeServer {
         let gate = driver_config.gate.clone();
         let (driver, handle) = Driver::new(driver_config);
         let shared = Arc::new(Shared::new((name, gate), config.store.limit));
+        let table = web_table::make(&config).await?;
+        let who = Who { table, ..who };
         let life = Life::open(&config, &who, disk, &handle, &shared)?;
         let view = Arc::new(View::new(plate, home, handle.clone(), Arc::clone(&shared)));
         let http = config

@@ -17,6 +17,7 @@ use tracing::{error, warn};
 use super::disk::Disk;
 use super::life::EndedLife;
 use super::view::Shared;
+use super::web_table::WebTable;
 
 pub(super) struct HomeWorld {
     disk: Arc<Disk>,
@@ -33,6 +34,8 @@ pub(super) struct HomeWorld {
     /// The mark of the last batch that was gathered.
     last: Mark,
     durable: Arc<AtomicU64>,
+    /// For web caches.
+    table: Option<WebTable>,
 }
 
 /// Ends a life, and says why: the first reason is the one.
@@ -52,7 +55,7 @@ impl HomeWorld {
         disk: Arc<Disk>,
         handle: Handle<Home>,
         shared: Arc<Shared>,
-        pending_bytes_max: usize,
+        (pending_bytes_max, table): (usize, Option<WebTable>),
     ) -> io::Result<Self> {
         let trouble = Arc::new(Trouble {
             why: Mutex::new(None),
@@ -99,6 +102,7 @@ impl HomeWorld {
             gathered: VecDeque::new(),
             last: Mark::default(),
             durable,
+            table,
         })
     }
 
@@ -133,7 +137,10 @@ impl HomeWorld {
     }
 
     /// The home has met another history. That is durable before it answers anybody again.
-    fn close(&self, met: &OtherHistory) {
+    fn close(&mut self, met: &OtherHistory) {
+        if let Some(table) = &mut self.table {
+            table.end();
+        }
         let why = met.closes();
         if let Err(error) = self.disk.store().close(why) {
             self.trouble.report(error);
@@ -161,6 +168,9 @@ impl World<HomeAction> for HomeWorld {
         match action {
             HomeAction::Append(batch) => {
                 self.last = batch.mark;
+                if let Some(table) = &mut self.table {
+                    table.append(&batch);
+                }
                 self.gathered.push_back(batch);
             }
             // Fails only if the reader panicked, which has been reported.
@@ -172,6 +182,9 @@ impl World<HomeAction> for HomeWorld {
 
     fn flush(&mut self) {
         self.submit();
+        if let Some(table) = &mut self.table {
+            table.turned();
+        }
     }
 
     fn note(&mut self, note: Note) {

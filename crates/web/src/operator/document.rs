@@ -45,6 +45,8 @@ pub struct ProxyStatus {
     pub reloads: Reloads,
     /// What the keeper of its table says of itself.
     pub keeper: Option<Status>,
+    /// The Thorp homes on which answers rest.
+    pub homes: Vec<HomeLine>,
     /// How often keys have changed, as the keeper has counted it since it started.
     pub key_changes: u64,
     /// The keys that change most.
@@ -62,6 +64,8 @@ pub enum SourceKind {
     Postgres,
     /// Unsafe requests, which are noted at a keeper.
     Requests,
+    /// Thorp homes.
+    Homes,
 }
 
 /// How much there is.
@@ -74,6 +78,16 @@ pub struct Total {
     pub bytes: u64,
     /// How many bytes they may have.
     pub bytes_max: u64,
+}
+
+/// A Thorp home on which answers rest.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct HomeLine {
+    /// Its name.
+    pub name: String,
+    /// Answers that rest on it can be hits.
+    pub live: bool,
 }
 
 /// How often a key has changed.
@@ -212,11 +226,12 @@ pub struct DropLine {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct UpdateLine {
-    /// What it is at its source: `xid` and `position` of a transaction, or the keeper's number of a `request`.
+    /// What it is at its source: `xid` and `position` of a transaction; the keeper's number of a `request`; or `home` and `log_position` of a
+    /// commit at a Thorp home.
     #[serde(flatten)]
     pub cause: Cause,
-    /// When the keeper had it.
-    pub at_unix_ms: u64,
+    /// When the keeper had it. None: its source does not say.
+    pub at_unix_ms: Option<u64>,
     /// Its first keys. None: nobody can say what it changes, so it ended all answers.
     pub keys: Option<Vec<String>>,
     /// How many keys it has beside those.

@@ -71,6 +71,10 @@ impl Collector for Reading {
         ];
         let help = "How often the configuration was read again";
         to.counters("reloads", help, "result", reloads)?;
+        let live = status.homes.iter();
+        let live = live.map(|home| (home.name.as_str(), f64::from(u8::from(home.live))));
+        let help = "Whether answers that rest on a Thorp home can be hits";
+        to.gauges("home_live", help, "home", live)?;
         match &status.keeper {
             Some(keeper) => to.keeper(keeper, status),
             None => Ok(()),
@@ -145,12 +149,12 @@ impl Metrics<'_, '_> {
         metric.encode_gauge(&value)
     }
 
-    fn gauges(
+    fn gauges<'a>(
         &mut self,
         name: &str,
         help: &str,
         label: &'static str,
-        values: [(&str, f64); 2],
+        values: impl IntoIterator<Item = (&'a str, f64)>,
     ) -> fmt::Result {
         let mut metric = self
             .0

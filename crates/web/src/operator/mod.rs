@@ -21,8 +21,8 @@ mod watched;
 
 pub use address::Address;
 pub use document::{
-    AtAddress, Audited, DifferenceLine, DropLine, EntryLine, KeyLine, ProxyStatus, Reloads,
-    SourceKind, Stored, Total, UpdateLine,
+    AtAddress, Audited, DifferenceLine, DropLine, EntryLine, HomeLine, KeyLine, ProxyStatus,
+    Reloads, SourceKind, Stored, Total, UpdateLine,
 };
 pub use port::{OperatorPort, PortError};
 pub use watched::Watched as WatchedProxy;

@@ -1,7 +1,9 @@
 //! The page of a proxy's operator. It has no script: the browser is told to run none.
 
 use super::address::encoded;
-use super::document::{Audited, DropLine, EntryLine, ProxyStatus, SourceKind, UpdateLine};
+use super::document::{
+    Audited, DropLine, EntryLine, HomeLine, ProxyStatus, SourceKind, UpdateLine,
+};
 use super::html::Html;
 use super::moment;
 use crate::status::Status;
@@ -28,6 +30,7 @@ pub(super) fn page(
     if let Some(keeper) = &status.keeper {
         of_keeper(&mut page, keeper, status);
     }
+    of_homes(&mut page, &status.homes);
     of_audit(&mut page, &status.audit);
     form(&mut page, find);
     of_entries(&mut page, entries);
@@ -144,6 +147,20 @@ fn of_keeper(page: &mut Html, keeper: &Status, status: &ProxyStatus) {
     page.tags("</tbody></table>\n");
 }
 
+fn of_homes(page: &mut Html, homes: &[HomeLine]) {
+    if homes.is_empty() {
+        return;
+    }
+    page.tags(
+        "<h2>Homes</h2><table id=\"homes\"><thead><tr><th>home</th><th>is</th></tr></thead><tbody>",
+    );
+    for home in homes {
+        let is = if home.live { "live" } else { "away" };
+        page.tags("<tr>").cell(&home.name).cell(is).tags("</tr>");
+    }
+    page.tags("</tbody></table>\n");
+}
+
 fn of_audit(page: &mut Html, audit: &Audited) {
     let found = [
         audit.same,
@@ -243,11 +260,10 @@ fn cause(page: &mut Html, key: Option<&str>, update: Option<&UpdateLine>) {
     let Some(update) = update else {
         return;
     };
-    page.text(&format!(
-        " by {}, {}",
-        update.cause,
-        moment::words(update.at_unix_ms)
-    ));
+    page.text(&format!(" by {}", update.cause));
+    if let Some(at_unix_ms) = update.at_unix_ms {
+        page.text(&format!(", {}", moment::words(at_unix_ms)));
+    }
 }
 
 /// Text that is not too long for a table.

@@ -4,6 +4,7 @@
 use super::address::{Address, parameter};
 use super::watched::Watched;
 use super::{metrics, page};
+use crate::source::Source;
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -19,7 +20,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use thorp_versions::Versions;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
@@ -115,7 +115,7 @@ impl OperatorPort {
     }
 
     /// Answers until it is dropped.
-    pub async fn serve<V: Versions + Send + Sync + 'static>(self, watched: Arc<Watched<V>>) {
+    pub async fn serve<V: Source + Send + Sync + 'static>(self, watched: Arc<Watched<V>>) {
         let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         loop {
             let Ok(place) = Arc::clone(&places).acquire_owned().await else {
@@ -141,7 +141,7 @@ impl OperatorPort {
     }
 }
 
-async fn attend<V: Versions + Send + Sync + 'static>(stream: TcpStream, watched: Arc<Watched<V>>) {
+async fn attend<V: Source + Send + Sync + 'static>(stream: TcpStream, watched: Arc<Watched<V>>) {
     let answers = service_fn(move |request: Request<Incoming>| {
         let watched = Arc::clone(&watched);
         // It reads files and looks at all entries: beside the threads that answer clients.
@@ -167,7 +167,7 @@ async fn attend<V: Versions + Send + Sync + 'static>(stream: TcpStream, watched:
     }
 }
 
-fn answer<B, V: Versions + Send + Sync + 'static>(
+fn answer<B, V: Source + Send + Sync + 'static>(
     request: &Request<B>,
     watched: &Watched<V>,
 ) -> Response<Full<Bytes>> {
@@ -213,7 +213,7 @@ fn answer<B, V: Versions + Send + Sync + 'static>(
     }
 }
 
-fn healthy<V: Versions + Send + Sync + 'static>(watched: &Watched<V>) -> Response<Full<Bytes>> {
+fn healthy<V: Source + Send + Sync + 'static>(watched: &Watched<V>) -> Response<Full<Bytes>> {
     match watched.is_well() {
         true => plain(StatusCode::OK, "ok\n"),
         false => plain(

@@ -2,21 +2,23 @@
 
 use super::address::Address;
 use super::document::{
-    AtAddress, Audited, DifferenceLine, DropLine, EntryLine, KeyLine, ProxyStatus, Reloads,
-    SourceKind, Stored, Total, UpdateLine,
+    AtAddress, Audited, DifferenceLine, DropLine, EntryLine, HomeLine, KeyLine, ProxyStatus,
+    Reloads, SourceKind, Stored, Total, UpdateLine,
 };
 use super::moment;
 use crate::clock;
-use crate::journal::{Noted, Update};
+use crate::journal::{Cause, Noted, Update};
 use crate::proxy::{
-    Answer, Counts, Difference, Door, Dropped, Found, Missed, Name, Proxy, Reason, Seen, Why,
+    Answer, Counts, Difference, Door, Dropped, Found, Missed, Name, Proxy, Reason, Seen, Weight,
+    Why,
 };
 use crate::recipe::{Recipe, Rests};
+use crate::source::Source;
 use crate::status::{Status, read_updates};
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use thorp_versions::{Denied, Place, Versions};
+use thorp_versions::{Denied, Place};
 
 /// Answers of one address that are shown.
 const AT_ADDRESS_MAX: usize = 64;
@@ -26,7 +28,7 @@ const OTHER_HOSTS_MAX: usize = 8;
 
 /// A proxy that runs, as its operator sees it.
 #[derive(Debug)]
-pub struct Watched<V> {
+pub struct Watched<V: Source> {
     door: Arc<Door<V>>,
     started_ms: u64,
     changing: Mutex<Changing>,
@@ -40,7 +42,7 @@ struct Changing {
     reloads: Reloads,
 }
 
-impl<V: Versions + Send + Sync + 'static> Watched<V> {
+impl<V: Source + Send + Sync + 'static> Watched<V> {
     /// A proxy, and the file of its keeper's table if it has one.
     pub fn new(door: Arc<Door<V>>, table: Option<PathBuf>) -> Self {
         let reloads = Reloads::default();
@@ -81,6 +83,8 @@ impl<V: Versions + Send + Sync + 'static> Watched<V> {
         let bytes_max = proxy.cache().budget();
         let tally = proxy.tally();
         let key = |(key, changes)| KeyLine { key, changes };
+        let homes = proxy.cache().homes(clock::now_ms());
+        let home = |(name, live)| HomeLine { name, live };
         ProxyStatus {
             process: std::process::id(),
             uptime_s: clock::now_ms().saturating_sub(self.started_ms) / 1_000,
@@ -104,6 +108,7 @@ impl<V: Versions + Send + Sync + 'static> Watched<V> {
             audit: audited(proxy.audited()),
             reloads: changing.reloads,
             keeper,
+            homes: homes.into_iter().map(home).collect(),
             key_changes: noted.all_keys,
             keys: noted.keys.into_iter().map(key).collect(),
         }
@@ -121,7 +126,8 @@ impl<V: Versions + Send + Sync + 'static> Watched<V> {
         let is_wanted = |name: &Name| {
             find.is_empty() || format!("{}{}", name.host(), name.path_and_query()).contains(find)
         };
-        let named = Named::of(proxy.recipe(), &noted);
+        let of_source = |place, number| proxy.cache().cause(place, number);
+        let named = Named::of(proxy.recipe(), &noted, &of_source);
         let seen = proxy.cache().seen(most, clock::now_ms(), is_wanted);
         let dropped = proxy.cache().dropped(is_wanted).into_iter().take(most);
         (
@@ -133,7 +139,8 @@ impl<V: Versions + Send + Sync + 'static> Watched<V> {
     /// What is known of an address.
     pub fn at(&self, address: &Address) -> AtAddress {
         let (proxy, noted) = (self.door.proxy(), self.noted());
-        let named = Named::of(proxy.recipe(), &noted);
+        let of_source = |place, number| proxy.cache().cause(place, number);
+        let named = Named::of(proxy.recipe(), &noted, &of_source);
         let is_path = |name: &Name| name.path_and_query() == address.path_and_query;
         let is_host = |host: &str| address.host.as_ref().is_none_or(|wanted| wanted == host);
         let is_wanted = |name: &Name| is_path(name) && is_host(name.host());
@@ -189,21 +196,23 @@ impl Changing {
 }
 
 /// What says when the answers of routes change.
-fn kind<V: Versions + Send + Sync + 'static>(proxy: &Proxy<V>, changing: &Changing) -> SourceKind {
+fn kind<V: Source + Send + Sync + 'static>(proxy: &Proxy<V>, changing: &Changing) -> SourceKind {
+    let has_homes = !proxy.cache().homes(clock::now_ms()).is_empty();
     match (&changing.table, proxy.has_requests()) {
         (_, true) => SourceKind::Requests,
         (Some(_), false) => SourceKind::Postgres,
+        (None, false) if has_homes => SourceKind::Homes,
         (None, false) => SourceKind::None,
     }
 }
 
 /// Whether there can be hits. A keeper of requests beats also while it waits for proxies of before, so it has to say itself that it is live.
-fn is_live<V: Versions + Send + Sync + 'static>(proxy: &Proxy<V>, keeper: Option<&Status>) -> bool {
+fn is_live<V: Source + Send + Sync + 'static>(proxy: &Proxy<V>, keeper: Option<&Status>) -> bool {
     let waits = proxy.has_requests() && keeper.is_some_and(|keeper| !keeper.live);
     proxy.cache().is_live(clock::now_ms()) && !waits
 }
 
-fn others<V: Versions + Send + Sync + 'static>(proxy: &Proxy<V>) -> Total {
+fn others<V: Source + Send + Sync + 'static>(proxy: &Proxy<V>) -> Total {
     let (count, bytes, bytes_max) = proxy.plain().size();
     Total {
         count,
@@ -245,14 +254,21 @@ struct Named<'a> {
     recipe: &'a Recipe,
     noted: &'a Noted,
     noted_keys: HashMap<Place, &'a str>,
+    /// The update that has left a number in the word of a place, if that says it.
+    of_source: &'a dyn Fn(Place, u64) -> Option<Cause>,
 }
 
 impl<'a> Named<'a> {
-    fn of(recipe: &'a Recipe, noted: &'a Noted) -> Self {
+    fn of(
+        recipe: &'a Recipe,
+        noted: &'a Noted,
+        of_source: &'a dyn Fn(Place, u64) -> Option<Cause>,
+    ) -> Self {
         Named {
             recipe,
             noted,
             noted_keys: noted.keys_by_place(),
+            of_source,
         }
     }
 
@@ -262,9 +278,10 @@ impl<'a> Named<'a> {
             Some(Denied::Changed(place) | Denied::Open(place)) => Some(place),
             _ => None,
         };
-        let update = seen.changed.and_then(|(generation, number)| {
-            let update = self.noted.of(generation, number)?;
-            Some(line(update))
+        let key = place.map(|place| self.key(place, &keys, &seen.answer));
+        let changed = place.zip(seen.changed);
+        let update = changed.and_then(|(place, (generation, number))| {
+            self.update((generation, place, number), key.as_deref())
         });
         let dependencies = seen.dependencies.iter();
         EntryLine {
@@ -274,12 +291,14 @@ impl<'a> Named<'a> {
             status: seen.answer.status.as_u16(),
             bytes: seen.bytes,
             hits: seen.hits,
-            dependencies: dependencies.map(|place| self.key(*place, &keys)).collect(),
+            dependencies: dependencies
+                .map(|place| self.key(*place, &keys, &seen.answer))
+                .collect(),
             is_served: seen.denied.is_none(),
             reason: seen
                 .denied
                 .map(|denied| Missed::from(denied).word().to_owned()),
-            key: place.map(|place| self.key(place, &keys)),
+            key,
             update,
         }
     }
@@ -291,8 +310,12 @@ impl<'a> Named<'a> {
             }
             Why::Generation => (Missed::Generation, None),
         };
-        let update = changed.and_then(|(generation, _, number)| self.noted.of(generation, number));
         let keys = self.route_keys(&dropped.name);
+        let key = changed.map(|(_, place, _)| match &dropped.key {
+            Some(key) => key.clone(),
+            None => self.key_among(place, &keys),
+        });
+        let update = changed.and_then(|changed| self.update(changed, key.as_deref()));
         DropLine {
             host: dropped.name.host().to_owned(),
             path: dropped.name.path_and_query().to_owned(),
@@ -300,17 +323,30 @@ impl<'a> Named<'a> {
             at_unix_ms: moment::unix_ms(dropped.at_ms),
             hits: dropped.hits,
             reason: missed.word().to_owned(),
-            key: changed.map(|(_, place, _)| self.key(place, &keys)),
-            update: update.map(line),
+            key,
+            update,
         }
     }
 
-    /// The keys that the recipe and the origin's fields name for an answer.
+    /// The update that has left this number in the word of this place: in this generation of the table.
+    fn update(&self, changed: (u64, Place, u64), key: Option<&str>) -> Option<UpdateLine> {
+        let (generation, place, number) = changed;
+        if let Some(update) = self.noted.of(generation, number) {
+            return Some(line(update));
+        }
+        Some(UpdateLine {
+            cause: (self.of_source)(place, number)?,
+            at_unix_ms: None,
+            keys: Some(key.into_iter().map(str::to_owned).collect()),
+            more_keys: 0,
+        })
+    }
+
+    /// The keys that the recipe names for an answer.
     fn keys(&self, name: &Name, answer: &Answer) -> Vec<String> {
         let path = path_of(name.path_and_query());
         let mut keys = self.route_keys(name);
         keys.extend(self.recipe.also(path, answer.status.as_u16(), &answer.body));
-        keys.extend(answer.named.iter().cloned());
         keys
     }
 
@@ -321,12 +357,21 @@ impl<'a> Named<'a> {
         }
     }
 
+    /// The key at a place: one that the answer names, or one of these, or one that an update names.
+    fn key(&self, place: Place, keys: &[String], answer: &Answer) -> String {
+        match answer.key_at(place) {
+            Some(key) => key.to_owned(),
+            None => self.key_among(place, keys),
+        }
+    }
+
     /// The key at a place: one of these, or one that an update names.
-    fn key(&self, place: Place, keys: &[String]) -> String {
-        if place == Place::EVERYTHING {
+    fn key_among(&self, place: Place, keys: &[String]) -> String {
+        // Each table has these two.
+        if place.in_table(0) == Place::EVERYTHING {
             return String::from("everything");
         }
-        if place == Place::UNKNOWN {
+        if place.in_table(0) == Place::UNKNOWN {
             return String::from("unknown");
         }
         let mut known = keys.iter().filter(|key| Place::of(key) == place);
@@ -339,7 +384,7 @@ impl<'a> Named<'a> {
 fn line(update: &Update) -> UpdateLine {
     UpdateLine {
         cause: update.cause.clone(),
-        at_unix_ms: moment::unix_ms(update.at_ms),
+        at_unix_ms: Some(moment::unix_ms(update.at_ms)),
         keys: update.keys.clone(),
         more_keys: update.more_keys,
     }

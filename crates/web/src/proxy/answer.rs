@@ -4,10 +4,12 @@ use super::entries::Weight;
 use super::origin::Outgoing;
 use super::shape::shape;
 use super::tally::Refused;
+use crate::home_fields;
 use crate::key_field::KeyField;
 use bytes::Bytes;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
+use thorp_versions::Place;
 
 /// Header fields of one connection.
 const OF_CONNECTION: [HeaderName; 7] = [
@@ -46,7 +48,7 @@ pub(crate) struct Answer {
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
     /// Keys that the origin's fields have named, for people who ask on what it rests. Clients do not get them.
-    pub(crate) named: Vec<String>,
+    pub(crate) named: Vec<(Place, String)>,
 }
 
 impl Answer {
@@ -68,7 +70,7 @@ impl Answer {
     }
 
     /// The same with the keys that the origin's fields have named.
-    pub(crate) fn naming(mut self, named: Vec<String>) -> Self {
+    pub(crate) fn naming(mut self, named: Vec<(Place, String)>) -> Self {
         self.named = named;
         self
     }
@@ -86,8 +88,14 @@ impl Weight for Answer {
         let fields: usize = fields
             .map(|(name, value)| name.as_str().len() + value.len() + 64)
             .sum();
-        let named: usize = self.named.iter().map(|key| key.len() + 32).sum();
+        let named: usize = self.named.iter().map(|(_, key)| key.len() + 40).sum();
         (fields + named + self.body.len() + 256) as u64
+    }
+
+    fn key_at(&self, place: Place) -> Option<&str> {
+        let mut named = self.named.iter();
+        let found = named.find(|(named, _)| *named == place);
+        found.map(|(_, key)| key.as_str())
     }
 }
 
@@ -134,6 +142,9 @@ pub(crate) fn drop_fields_of_connection(headers: &mut HeaderMap) {
     headers.remove("keep-alive");
     headers.remove("proxy-connection");
     headers.remove("proxy-authentication-info");
+    // They are for this proxy, and only its origin's count.
+    headers.remove(home_fields::EVIDENCE);
+    headers.remove(home_fields::READS);
 }
 
 /// Why an answer to a request without cookies or credentials may not be given to others. Its body must say where it ends.

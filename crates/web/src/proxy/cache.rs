@@ -5,6 +5,9 @@ use super::drops::{Dropped, Drops, Why};
 use super::entries::{Entries, Stored, Weight};
 use super::flights::{Flights, Landed, Moment, Ticket, Turn, Waiting};
 use super::tally::Missed;
+use crate::journal::{self, Cause};
+use crate::source::{Said, Source};
+use hyper::HeaderMap;
 use std::cmp::Reverse;
 use std::hash::Hash;
 use std::sync::Arc;
@@ -15,9 +18,9 @@ const WAITS_MAX: usize = 3;
 
 /// The entries and the running fills of one proxy. Answers are shared.
 #[derive(Debug)]
-pub struct Cache<K: Hash + Eq, A, V> {
+pub struct Cache<K: Hash + Eq, A, V: Versions> {
     versions: V,
-    entries: Entries<K, A>,
+    entries: Entries<K, A, V::Evidence>,
     flights: Arc<Flights<K, A>>,
     drops: Drops<K>,
 }
@@ -58,20 +61,20 @@ impl<K> Asked<K> {
 
 /// What a request does next.
 #[derive(Debug)]
-pub enum Next<K: Hash + Eq, A> {
+pub enum Next<K: Hash + Eq, A, E = Evidence> {
     /// It gets the answer of an entry.
     Hit(Arc<A>),
     /// It waits, and calls [`Cache::waited`].
     Wait(Waiting<A>),
     /// It asks the origin.
-    Fill(Filling<K, A>),
+    Fill(Filling<K, A, E>),
 }
 
 /// A fill. If it is dropped, those who wait for it ask for themselves.
 #[derive(Debug)]
-pub struct Filling<K: Hash + Eq, A> {
+pub struct Filling<K: Hash + Eq, A, E = Evidence> {
     name: K,
-    evidence: Evidence,
+    evidence: E,
     ticket: Option<Ticket<K, A>>,
 }
 
@@ -116,8 +119,8 @@ impl<K: Hash + Eq + Clone + Weight, A: Weight, V: Versions> Cache<K, A, V> {
     }
 
     /// The check of an entry (rule W5).
-    fn passes(&self, stored: &Stored<A>, now_ms: u64) -> Result<(), Denied> {
-        let evidence = stored.evidence;
+    fn passes(&self, stored: &Stored<A, V::Evidence>, now_ms: u64) -> Result<(), Denied> {
+        let evidence = &stored.evidence;
         if self.versions.still(stored.passed(), evidence, now_ms) {
             return Ok(());
         }
@@ -136,19 +139,24 @@ impl<K: Hash + Eq + Clone + Weight, A: Weight, V: Versions> Cache<K, A, V> {
     }
 
     /// The check of an entry has failed. One that can never pass again is dropped.
-    fn denied(&self, name: &K, stored: &Arc<Stored<A>>, denied: Denied, now_ms: u64) {
+    fn denied(&self, name: &K, stored: &Arc<Stored<A, V::Evidence>>, denied: Denied, now_ms: u64) {
         let why = match denied {
             Denied::Changed(place) => {
-                let number = self.versions.number(place);
-                Why::Changed(stored.evidence.generation, place, number)
+                let generation = self.versions.generation(&stored.evidence, place);
+                Why::Changed(generation, place, self.versions.number(place))
             }
             Denied::OtherGeneration => Why::Generation,
             Denied::Open(_) | Denied::Behind | Denied::NoBeat => return,
         };
         if self.entries.drop_this(name, stored) {
+            let key = match why {
+                Why::Changed(_, place, _) => stored.answer.key_at(place).map(journal::cut),
+                Why::Generation => None,
+            };
             self.drops.note(Dropped {
                 name: name.clone(),
                 why,
+                key,
                 at_ms: now_ms,
                 hits: stored.hits(),
             });
@@ -163,7 +171,7 @@ impl<K: Hash + Eq + Clone + Weight, A: Weight, V: Versions> Cache<K, A, V> {
         is_wanted: impl Fn(&K) -> bool,
     ) -> Vec<Seen<K, A>> {
         let mut best = Vec::new();
-        let keep_best = |best: &mut Vec<(u64, K, Arc<Stored<A>>)>| {
+        let keep_best = |best: &mut Vec<(u64, K, Arc<Stored<A, V::Evidence>>)>| {
             best.sort_by_key(|(hits, ..)| Reverse(*hits));
             best.truncate(most);
         };
@@ -177,11 +185,12 @@ impl<K: Hash + Eq + Clone + Weight, A: Weight, V: Versions> Cache<K, A, V> {
         let seen = best.into_iter().map(|(hits, name, stored)| {
             let checked = self
                 .versions
-                .check(stored.evidence, &stored.dependencies, now_ms);
+                .check(&stored.evidence, &stored.dependencies, now_ms);
             let denied = checked.err();
             let changed = match denied {
                 Some(Denied::Changed(place) | Denied::Open(place)) => {
-                    Some((stored.evidence.generation, self.versions.number(place)))
+                    let generation = self.versions.generation(&stored.evidence, place);
+                    Some((generation, self.versions.number(place)))
                 }
                 _ => None,
             };
@@ -210,7 +219,7 @@ impl<K: Hash + Eq + Clone + Weight, A: Weight, V: Versions> Cache<K, A, V> {
 
     /// Whether any entry could be served now: there is a table with a young beat (rule W7).
     pub fn is_live(&self, now_ms: u64) -> bool {
-        let checked = self.versions.check(self.versions.evidence(), &[], now_ms);
+        let checked = self.versions.check(&self.versions.evidence(), &[], now_ms);
         !matches!(checked, Err(Denied::NoBeat))
     }
 
@@ -230,7 +239,7 @@ impl<K: Hash + Eq + Clone + Weight, A: Weight, V: Versions> Cache<K, A, V> {
     }
 
     /// What a request does next. The clock is read after it has arrived. If it fills, no byte may have left for the origin yet.
-    pub fn step(&self, asked: &Asked<K>, now_ms: impl FnOnce() -> u64) -> Next<K, A> {
+    pub fn step(&self, asked: &Asked<K>, now_ms: impl FnOnce() -> u64) -> Next<K, A, V::Evidence> {
         if asked.waits_left == 0 {
             return Next::Fill(self.fill(&asked.name, None));
         }
@@ -258,8 +267,20 @@ impl<K: Hash + Eq + Clone + Weight, A: Weight, V: Versions> Cache<K, A, V> {
         None
     }
 
+    /// What the fields of an answer to a fill say.
+    pub(super) fn said(
+        &self,
+        filling: &Filling<K, A, V::Evidence>,
+        fields: &HeaderMap,
+    ) -> Said<V::Evidence>
+    where
+        V: Source,
+    {
+        self.versions.said(&filling.evidence, fields)
+    }
+
     /// The fill asks the origin once more: its last try has brought no answer. No byte of the new one may have left yet (rule W3).
-    pub fn try_again(&self, filling: &mut Filling<K, A>) {
+    pub fn try_again(&self, filling: &mut Filling<K, A, V::Evidence>) {
         filling.evidence = self.versions.evidence();
     }
 
@@ -271,7 +292,7 @@ impl<K: Hash + Eq + Clone + Weight, A: Weight, V: Versions> Cache<K, A, V> {
     /// Its check fails: why.
     pub fn land(
         &self,
-        mut filling: Filling<K, A>,
+        mut filling: Filling<K, A, V::Evidence>,
         answer: &Arc<A>,
         dependencies: Dependencies,
         now_ms: impl FnOnce() -> u64,
@@ -286,8 +307,12 @@ impl<K: Hash + Eq + Clone + Weight, A: Weight, V: Versions> Cache<K, A, V> {
         }
         let evidence = filling.evidence;
         let checked = match is_planted(Bug::LearnedNotChecked) {
-            true => self.versions.check(evidence, &dependencies.known, now_ms()),
-            false => self.versions.check(evidence, &dependencies.all(), now_ms()),
+            true => self
+                .versions
+                .check(&evidence, &dependencies.known, now_ms()),
+            false => self
+                .versions
+                .check(&evidence, &dependencies.all(), now_ms()),
         };
         if let Ok(passed) = checked {
             let rests = (evidence, dependencies.all());
@@ -302,19 +327,43 @@ impl<K: Hash + Eq + Clone + Weight, A: Weight, V: Versions> Cache<K, A, V> {
     }
 
     /// The answer is for one client. Each of those who wait asks for itself.
-    pub fn land_alone(&self, filling: Filling<K, A>) {
+    pub fn land_alone(&self, filling: Filling<K, A, V::Evidence>) {
         if let Some(ticket) = filling.ticket {
             ticket.land(Landed::Alone);
         }
     }
 
     /// A fill begins: its evidence is of before the first byte leaves (rule W3).
-    fn fill(&self, name: &K, ticket: Option<Ticket<K, A>>) -> Filling<K, A> {
+    fn fill(&self, name: &K, ticket: Option<Ticket<K, A>>) -> Filling<K, A, V::Evidence> {
         Filling {
             name: name.clone(),
             evidence: self.versions.evidence(),
             ticket,
         }
+    }
+}
+
+impl<K: Hash + Eq + Clone + Weight, A: Weight, V: Source> Cache<K, A, V> {
+    /// The names of places that the fields of an answer say.
+    pub(super) fn names(&self, fields: &HeaderMap) -> Vec<(Place, String)> {
+        self.versions.names(fields)
+    }
+
+    /// The Thorp homes on which answers rest, and whether each has a young beat.
+    pub(crate) fn homes(&self, now_ms: u64) -> Vec<(String, bool)> {
+        self.versions.homes(now_ms)
+    }
+
+    /// The update that changed a place, if the source says so itself.
+    pub(crate) fn cause(&self, place: Place, number: u64) -> Option<Cause> {
+        self.versions.cause(place, number)
+    }
+}
+
+impl<K: Hash + Eq, A, E> Filling<K, A, E> {
+    /// The source itself says as of when the answer was right (rule W3).
+    pub(super) fn rests_on(&mut self, evidence: E) {
+        self.evidence = evidence;
     }
 }
 

@@ -3,6 +3,7 @@
 use super::door::Door;
 use super::serve::Proxy;
 use super::tls::{HTTP_2, Tls};
+use crate::source::Source;
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
@@ -13,7 +14,6 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use thorp_versions::Versions;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
@@ -48,7 +48,7 @@ const AFTER_REFUSAL: Duration = Duration::from_millis(50);
 /// # Errors
 ///
 /// None today: what the system refuses is tried again.
-pub async fn serve<V: Versions + Send + Sync + 'static>(
+pub async fn serve<V: Source + Send + Sync + 'static>(
     listener: TcpListener,
     proxy: Arc<Proxy<V>>,
     stop: watch::Receiver<bool>,
@@ -61,7 +61,7 @@ pub async fn serve<V: Versions + Send + Sync + 'static>(
 /// # Errors
 ///
 /// As [`serve`].
-pub async fn serve_door<V: Versions + Send + Sync + 'static>(
+pub async fn serve_door<V: Source + Send + Sync + 'static>(
     listener: TcpListener,
     door: Arc<Door<V>>,
     mut stop: watch::Receiver<bool>,
@@ -98,12 +98,12 @@ pub async fn serve_door<V: Versions + Send + Sync + 'static>(
 }
 
 /// One connection.
-struct Client<V> {
+struct Client<V: Source> {
     door: Arc<Door<V>>,
     stop: watch::Receiver<bool>,
 }
 
-impl<V: Versions + Send + Sync + 'static> Client<V> {
+impl<V: Source + Send + Sync + 'static> Client<V> {
     async fn attend(self, stream: TcpStream, tls: Option<Tls>) {
         let Some(tls) = tls else {
             return self.http1(stream).await;

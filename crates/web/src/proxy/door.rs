@@ -2,25 +2,25 @@
 
 use super::serve::Proxy;
 use super::tls::Tls;
+use crate::source::Source;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
-use thorp_versions::Versions;
 
 /// The proxy that answers the next request, and the certificate of the next connection.
 ///
 /// Invariant: clients speak TLS for as long as it exists, or never.
-pub struct Door<V> {
+pub struct Door<V: Source> {
     proxy: RwLock<Arc<Proxy<V>>>,
     tls: Option<RwLock<Tls>>,
 }
 
-impl<V> fmt::Debug for Door<V> {
+impl<V: Source> fmt::Debug for Door<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Door").field("tls", &self.tls).finish()
     }
 }
 
-impl<V: Versions + Send + Sync + 'static> Door<V> {
+impl<V: Source + Send + Sync + 'static> Door<V> {
     /// A proxy, and what clients speak. Without a certificate that is HTTP without TLS.
     pub fn new(proxy: Arc<Proxy<V>>, tls: Option<Tls>) -> Self {
         Door {

@@ -18,6 +18,8 @@ pub struct Dropped<K> {
     pub name: K,
     /// Why.
     pub why: Why,
+    /// The key that changed, if the answer itself named it.
+    pub key: Option<String>,
     /// When, in milliseconds since the machine started.
     pub at_ms: u64,
     /// How often it was a hit.
@@ -108,6 +110,7 @@ mod tests {
             drops.note(Dropped {
                 name: Long(number, bytes),
                 why: Why::Generation,
+                key: None,
                 at_ms: 0,
                 hits: 0,
             });

@@ -6,7 +6,7 @@ use std::fmt;
 use std::hash::Hash;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use thorp_versions::{Evidence, Passed, Place};
+use thorp_versions::{Passed, Place};
 
 /// About how many bytes an answer has, for the cache's first size.
 const ANSWER_BYTES: u64 = 8 << 10;
@@ -15,23 +15,28 @@ const ANSWER_BYTES: u64 = 8 << 10;
 pub trait Weight {
     /// How many bytes it has, about.
     fn bytes(&self) -> u64;
+
+    /// The name of a key at a place, if it has that. For people: no check rests on it.
+    fn key_at(&self, _place: Place) -> Option<&str> {
+        None
+    }
 }
 
 /// An answer and what it rests on.
 #[derive(Debug)]
-pub(super) struct Stored<A> {
+pub(super) struct Stored<A, E> {
     pub(super) answer: Arc<A>,
-    pub(super) evidence: Evidence,
+    pub(super) evidence: E,
     pub(super) dependencies: Vec<Place>,
     passed: Mutex<Passed>,
     hits: AtomicU64,
 }
 
-impl<A> Stored<A> {
+impl<A, E> Stored<A, E> {
     /// An answer whose check has passed (rule W4).
     pub(super) fn new(
         answer: Arc<A>,
-        (evidence, dependencies): (Evidence, Vec<Place>),
+        (evidence, dependencies): (E, Vec<Place>),
         passed: Passed,
     ) -> Self {
         Stored {
@@ -74,40 +79,40 @@ impl<A> Stored<A> {
 }
 
 /// The entries.
-pub(super) struct Entries<K: Hash + Eq, A>(Cache<K, Arc<Stored<A>>, Bytes>);
+pub(super) struct Entries<K: Hash + Eq, A, E>(Cache<K, Arc<Stored<A, E>>, Bytes>);
 
 #[derive(Clone, Debug)]
 struct Bytes;
 
-impl<K: Weight, A: Weight> Weighter<K, Arc<Stored<A>>> for Bytes {
-    fn weight(&self, name: &K, stored: &Arc<Stored<A>>) -> u64 {
+impl<K: Weight, A: Weight, E> Weighter<K, Arc<Stored<A, E>>> for Bytes {
+    fn weight(&self, name: &K, stored: &Arc<Stored<A, E>>) -> u64 {
         stored.bytes(name)
     }
 }
 
-impl<K: Hash + Eq + Weight, A: Weight> Entries<K, A> {
+impl<K: Hash + Eq + Weight, A: Weight, E> Entries<K, A, E> {
     /// An empty cache that holds so many bytes.
     pub(super) fn holding(bytes: u64) -> Self {
         let about = usize::try_from(bytes / ANSWER_BYTES).unwrap_or(usize::MAX);
         Entries(Cache::with_weighter(about.max(16), bytes, Bytes))
     }
 
-    pub(super) fn get(&self, name: &K) -> Option<Arc<Stored<A>>> {
+    pub(super) fn get(&self, name: &K) -> Option<Arc<Stored<A, E>>> {
         self.0.get(name)
     }
 
-    pub(super) fn insert(&self, name: K, stored: Stored<A>) {
+    pub(super) fn insert(&self, name: K, stored: Stored<A, E>) {
         self.0.insert(name, Arc::new(stored));
     }
 
     /// Drops an entry, if it still is this one. Whether it was.
-    pub(super) fn drop_this(&self, name: &K, stored: &Arc<Stored<A>>) -> bool {
+    pub(super) fn drop_this(&self, name: &K, stored: &Arc<Stored<A, E>>) -> bool {
         let dropped = self.0.remove_if(name, |now| Arc::ptr_eq(now, stored));
         dropped.is_some()
     }
 
     /// All entries, as they are now and in no order.
-    pub(super) fn all(&self) -> impl Iterator<Item = (K, Arc<Stored<A>>)>
+    pub(super) fn all(&self) -> impl Iterator<Item = (K, Arc<Stored<A, E>>)>
     where
         K: Clone,
     {
@@ -135,7 +140,7 @@ impl<K: Hash + Eq + Weight, A: Weight> Entries<K, A> {
     }
 }
 
-impl<K: Hash + Eq, A> fmt::Debug for Entries<K, A> {
+impl<K: Hash + Eq, A, E> fmt::Debug for Entries<K, A, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Entries")
     }

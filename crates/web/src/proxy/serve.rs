@@ -17,6 +17,7 @@ use crate::clock;
 use crate::key_field::KeyField;
 use crate::recipe::Recipe;
 use crate::requests::{NotBegun, Requests};
+use crate::source::{Said, Source};
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -26,7 +27,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use thorp_versions::{Place, Versions};
+use thorp_versions::Place;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 /// Beside coherent routes, one part in so many of the memory is for other answers.
@@ -37,13 +38,15 @@ const HIT: &str = "thorp; hit";
 const FILLED: &str = "thorp; fwd=miss; stored";
 const NOT_KEPT: &str = "thorp; fwd=miss";
 const JOINED: &str = "thorp; fwd=miss; collapsed";
+const NO_EVIDENCE: &str = "thorp; fwd=miss; detail=no-evidence";
+const UNREADABLE: &str = "thorp; fwd=miss; detail=unreadable-evidence";
 const BYPASSED: &str = "thorp; fwd=bypass";
 const UPDATED: &str = "thorp; fwd=method";
 const REFUSED: &str = "thorp; detail=refused";
 
 /// A proxy in front of one origin.
 #[derive(Debug)]
-pub struct Proxy<V> {
+pub struct Proxy<V: Source> {
     origin: Arc<Origin>,
     recipe: Arc<Recipe>,
     cache: Cache<Name, Answer, V>,
@@ -89,7 +92,7 @@ impl fmt::Display for ProxyError {
 
 impl std::error::Error for ProxyError {}
 
-impl<V: Versions + Send + Sync + 'static> Proxy<V> {
+impl<V: Source + Send + Sync + 'static> Proxy<V> {
     /// A proxy with an empty cache of so many bytes.
     ///
     /// # Errors
@@ -211,6 +214,11 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
     pub(crate) fn retire(&self) {
         self.cache.clear();
         self.plain.clear();
+    }
+
+    /// How many answers were not kept because what they say of Thorp homes could not be read.
+    pub fn unreadable(&self) -> u64 {
+        self.tally().refused.of(NotKept::Unreadable)
     }
 
     /// Answers one request.
@@ -393,7 +401,7 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
     /// Fills in a task of its own: others wait for it, whatever becomes of this client.
     async fn fill_beside(
         self: &Arc<Self>,
-        filling: Filling<Name, Answer>,
+        filling: Filling<Name, Answer, V::Evidence>,
         wanted: Wanted,
     ) -> (Result<Given, OriginError>, &'static str) {
         let proxy = Arc::clone(self);
@@ -421,7 +429,7 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
 
     async fn fill(
         &self,
-        mut filling: Filling<Name, Answer>,
+        mut filling: Filling<Name, Answer, V::Evidence>,
         wanted: Wanted,
         early: oneshot::Sender<Response<Outgoing>>,
     ) -> Result<(Given, &'static str), OriginError> {
@@ -452,15 +460,19 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
             ));
         };
         // What the answer shows is learned last (rule W4).
-        let (learned, named) = self.learned(&wanted, &head, &whole);
+        let (learned, mut named) = self.learned(&wanted, &head, &whole);
+        // Clients do not get what the origin says of homes.
+        let said = self.cache.said(&filling, &head.headers);
+        named.extend(self.cache.names(&head.headers));
         let answer = Answer::coherent(head.status, head.headers, whole.body, &tag).naming(named);
-        Ok(self.land(filling, (wanted.dependencies, learned), Arc::new(answer)))
+        let said = (wanted.dependencies, said, learned);
+        Ok(self.land(filling, said, Arc::new(answer)))
     }
 
     /// Asks the origin, at another address if the first one fails.
     async fn ask(
         &self,
-        filling: &mut Filling<Name, Answer>,
+        filling: &mut Filling<Name, Answer, V::Evidence>,
         wanted: &Wanted,
     ) -> Result<Response<Incoming>, OriginError> {
         let mut tries = self.origin.tries();
@@ -480,7 +492,12 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
 
     /// On what an answer rests beside what its request says. If its fields do not say it, or name a key that the recipe does not know, it
     /// rests on *everything* (rule W9). Beside it, the keys that its fields name.
-    fn learned(&self, wanted: &Wanted, head: &Parts, whole: &Whole) -> (Vec<Place>, Vec<String>) {
+    fn learned(
+        &self,
+        wanted: &Wanted,
+        head: &Parts,
+        whole: &Whole,
+    ) -> (Vec<Place>, Vec<(Place, String)>) {
         let path = wanted.path.as_ref().map_or("/", PathAndQuery::path);
         let also = self.recipe.also(path, head.status.as_u16(), &whole.body);
         let mut places: Vec<Place> = also.iter().map(|key| Place::of(key)).collect();
@@ -493,17 +510,40 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
             places.push(Place::EVERYTHING);
             return (places, Vec::new());
         };
-        places.extend(keys.iter().map(|key| Place::of(key)));
-        (places, keys.into_iter().collect())
+        let named = keys.into_iter().map(|key| (Place::of(&key), key));
+        let named: Vec<_> = named.collect();
+        places.extend(named.iter().map(|(place, _)| *place));
+        (places, named)
     }
 
     /// The last byte has come: makes an answer an entry, if its check passes (rule W4).
     fn land(
         &self,
-        filling: Filling<Name, Answer>,
-        (known, learned): (Vec<Place>, Vec<Place>),
+        mut filling: Filling<Name, Answer, V::Evidence>,
+        (known, said, learned): (Vec<Place>, Said<V::Evidence>, Vec<Place>),
         answer: Arc<Answer>,
     ) -> (Given, &'static str) {
+        let known = match said {
+            Said::Nothing => known,
+            Said::On(evidence, places) => {
+                filling.rests_on(evidence);
+                places
+            }
+            Said::NoEvidence => {
+                self.tally().refused.count(NotKept::NoEvidence);
+                self.cache.land_alone(filling);
+                return (Given::Shared(answer), NO_EVIDENCE);
+            }
+            Said::Unreadable => {
+                self.tally().refused.count(NotKept::Unreadable);
+                self.cache.land_alone(filling);
+                let count = self.unreadable();
+                tracing::warn!(
+                    "fields of homes cannot be read in an answer, which is not kept: {count} so far"
+                );
+                return (Given::Shared(answer), UNREADABLE);
+            }
+        };
         let dependencies = Dependencies { known, learned };
         let landed = self
             .cache

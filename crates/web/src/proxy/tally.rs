@@ -100,6 +100,10 @@ reasons! {
         Large = "large",
         /// The origin has not answered, or not to the end.
         Failed = "origin",
+        /// It does not say as of when it is right, and its source are Thorp homes (rule W3).
+        NoEvidence = "no_evidence",
+        /// What it says of Thorp homes cannot be read.
+        Unreadable = "unreadable_evidence",
     }
 }
 
@@ -156,6 +160,12 @@ impl<R: Reason> Counts<R> {
         if let Some(count) = self.counts.get(reason.number()) {
             count.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// How often this reason was met.
+    pub(crate) fn of(&self, reason: R) -> u64 {
+        let count = self.counts.get(reason.number());
+        count.map_or(0, |count| count.load(Ordering::Relaxed))
     }
 
     /// Each reason's word and count.

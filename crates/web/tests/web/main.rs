@@ -4,6 +4,8 @@ mod application;
 mod audit;
 mod coherent;
 mod database;
+mod homes;
+mod homes_seen;
 mod kept;
 mod key_fields;
 mod messages;

@@ -1,9 +1,9 @@
 //! What the operator of a proxy sees at a port of its own, and what nobody else sees.
 
-use crate::origin::{OwnDoor, Site, answer};
+use crate::origin::{Site, answer};
 use serde_json::Value;
 use std::sync::Arc;
-use thorp_web::{OperatorPort, WatchedProxy};
+use thorp_web::{Door, OperatorPort, Source, WatchedProxy};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -26,7 +26,7 @@ pub(crate) const RECIPE: &str = r#"
 pub(crate) struct Operator(String);
 
 impl Operator {
-    pub(crate) async fn of(door: Arc<OwnDoor>) -> Operator {
+    pub(crate) async fn of<S: Source + Send + Sync + 'static>(door: Arc<Door<S>>) -> Operator {
         let any = "127.0.0.1:0".parse().expect("an address");
         let port = OperatorPort::bind(any).await.expect("a port");
         let address = port.address().to_string();

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use thorp_versions::{Action, Event, Keeper, Memory, Place, Reader, UpdateId, Writer};
-use thorp_web::{Door, Proxy, Recipe, serve, serve_door};
+use thorp_web::{Door, Proxy, Recipe, Source as Versioned, serve, serve_door};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -58,6 +58,7 @@ pub(crate) struct Site {
     heads: Arc<Mutex<Vec<String>>>,
     lets_go: watch::Sender<usize>,
     door: Option<Arc<OwnDoor>>,
+    unreadable: Arc<dyn Fn() -> u64 + Send + Sync>,
     _stop: watch::Sender<bool>,
 }
 
@@ -112,6 +113,26 @@ impl Site {
         recipe: &str,
         answers: impl Fn(&str) -> Vec<Step> + Send + Sync + 'static,
     ) -> Site {
+        let (mut site, door) = Site::behind(Reader::new(table), recipe, answers).await;
+        site.door = Some(door);
+        site
+    }
+
+    /// With a recipe, and a source of its own.
+    pub(crate) async fn before<S: Versioned + Send + Sync + 'static>(
+        source: S,
+        recipe: &str,
+        answers: impl Fn(&str) -> Vec<Step> + Send + Sync + 'static,
+    ) -> Site {
+        Site::behind(source, recipe, answers).await.0
+    }
+
+    /// The same, and what stands behind the port of its clients.
+    pub(crate) async fn behind<S: Versioned + Send + Sync + 'static>(
+        source: S,
+        recipe: &str,
+        answers: impl Fn(&str) -> Vec<Step> + Send + Sync + 'static,
+    ) -> (Site, Arc<Door<S>>) {
         let origin = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let origin_address = format!("http://{}", origin.local_addr().expect("an address"));
         let asked = Arc::new(AtomicUsize::new(0));
@@ -127,20 +148,25 @@ impl Site {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address").to_string();
         let (stop, stopped) = watch::channel(false);
-        let mut site = Site {
+        let door = Arc::new(Door::new(proxy(&origin_address, recipe, source), None));
+        let counts = Arc::clone(&door);
+        tokio::spawn(serve_door(listener, Arc::clone(&door), stopped));
+        let site = Site {
             address,
             origin_address,
             asked,
             heads,
             lets_go,
             door: None,
+            unreadable: Arc::new(move || counts.proxy().unreadable()),
             _stop: stop,
         };
-        let proxy = site.proxy(&site.origin_address, recipe, table);
-        let door = Arc::new(Door::new(proxy, None));
-        site.door = Some(Arc::clone(&door));
-        tokio::spawn(serve_door(listener, door, stopped));
-        site
+        (site, door)
+    }
+
+    /// How many answers were not kept because their fields could not be read.
+    pub(crate) fn unreadable(&self) -> u64 {
+        (self.unreadable)()
     }
 
     /// Another proxy in front of these addresses.
@@ -150,9 +176,7 @@ impl Site {
         recipe: &str,
         table: Arc<Memory>,
     ) -> Arc<Proxy<Reader<Arc<Memory>>>> {
-        let recipe = Arc::new(Recipe::parse(recipe).expect("a recipe"));
-        let proxy = Proxy::new(addresses, recipe, Reader::new(table), CACHE_BYTES);
-        Arc::new(proxy.expect("an origin"))
+        proxy(addresses, recipe, Reader::new(table))
     }
 
     /// The same origin behind another proxy, which has other addresses beside it.
@@ -246,6 +270,17 @@ impl Site {
     pub(crate) async fn get(&self, path: &str) -> Got {
         self.ask("GET", path, "").await
     }
+}
+
+/// A proxy in front of these addresses.
+fn proxy<S: Versioned + Send + Sync + 'static>(
+    addresses: &str,
+    recipe: &str,
+    source: S,
+) -> Arc<Proxy<S>> {
+    let recipe = Arc::new(Recipe::parse(recipe).expect("a recipe"));
+    let proxy = Proxy::new(addresses, recipe, source, CACHE_BYTES);
+    Arc::new(proxy.expect("an origin"))
 }
 
 /// A source that changes when the test says so.

@@ -59,8 +59,8 @@ impl Scene {
     }
 }
 
-fn check(reader: &impl Versions, evidence: Evidence) -> Result<(), Denied> {
-    let passed = reader.check(evidence, &item(1), now_ms());
+fn check(reader: &impl Versions<Evidence = Evidence>, evidence: Evidence) -> Result<(), Denied> {
+    let passed = reader.check(&evidence, &item(1), now_ms());
     passed.map(|_| ())
 }
 

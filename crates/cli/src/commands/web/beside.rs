@@ -1,22 +1,24 @@
-//! What runs beside a proxy with coherent routes: the reader of a keeper's table, and a keeper if there is none.
+//! What runs beside a proxy with coherent routes: the reader of a keeper's table, and a keeper if there is none; or the readers of the tables
+//! of Thorp homes.
 
 use super::config::WebConfig;
 use super::noting::{Noting, RunningNoting};
-use super::{source, usage};
+use super::{homes, source, usage};
 use crate::failure::Failure;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
 use thorp_versions::Followed;
-use thorp_web::{Health, Recipe, Requests, Start, follow};
+use thorp_web::{AnySource, Health, Recipe, Requests, Start, follow};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// The reader of a keeper's table, and how a keeper is started.
+/// The source of a proxy, and how a keeper is started.
 pub(super) struct Beside {
-    reader: Arc<Followed>,
-    table: PathBuf,
+    source: AnySource,
+    /// The file by which a keeper's table is found.
+    table: Option<PathBuf>,
     start: Option<Start>,
     noting: Option<Noting>,
 }
@@ -27,8 +29,19 @@ impl Beside {
         match &config.postgres.url {
             Some(database) => Beside::of_database(config, database, recipe).map(Some),
             None if config.requests.on => Beside::of_requests(config).map(Some),
+            None if !config.home.is_empty() => Beside::of_homes(config, recipe).map(Some),
             None => Ok(None),
         }
+    }
+
+    /// What a proxy needs whose answers rest on Thorp homes.
+    fn of_homes(config: &WebConfig, recipe: &Recipe) -> Result<Self, Failure> {
+        Ok(Beside {
+            source: AnySource::Homes(homes::homes(&config.home, recipe)?),
+            table: None,
+            start: None,
+            noting: None,
+        })
     }
 
     /// What a proxy in front of a database needs.
@@ -43,9 +56,9 @@ impl Beside {
             ("--recipe", path.unwrap_or_default()),
         ];
         Ok(Beside {
-            reader: Arc::new(reader),
+            source: AnySource::Table(Arc::new(reader)),
             start: keeper_of(config, &[], &flags, &table)?,
-            table,
+            table: Some(table),
             noting: None,
         })
     }
@@ -57,9 +70,9 @@ impl Beside {
         let flags = [("--request-seconds", OsString::from(life))];
         let table = noting.table();
         Ok(Beside {
-            reader,
+            source: AnySource::Table(reader),
             start: keeper_of(config, &["--requests"], &flags, &table)?,
-            table,
+            table: Some(table),
             noting: Some(noting),
         })
     }
@@ -69,17 +82,17 @@ impl Beside {
         self.noting.as_ref().map(Noting::requests)
     }
 
-    /// The file by which the table is found.
-    pub(super) fn table(&self) -> PathBuf {
+    /// The file by which the table of the keeper is found. None: there is no keeper.
+    pub(super) fn table(&self) -> Option<PathBuf> {
         self.table.clone()
     }
 
-    /// The reader of the table.
-    pub(super) fn reader(&self) -> Arc<Followed> {
-        Arc::clone(&self.reader)
+    /// What answers are checked against.
+    pub(super) fn source(&self) -> AnySource {
+        self.source.clone()
     }
 
-    /// Follows keepers until its end.
+    /// Follows keepers, or homes, until its end.
     pub(super) async fn run(self) -> Result<Running, Failure> {
         let live = match self.noting {
             Some(_) => "unsafe requests are noted",
@@ -90,23 +103,30 @@ impl Beside {
             None => None,
         };
         let (stop, stopped) = watch::channel(false);
-        let (says, health) = watch::channel(Health::Away(String::from("it starts")));
-        let following = follow(self.reader, self.start, says, stopped);
+        let tasks = match self.source {
+            AnySource::Homes(homes) => homes::follow(&homes, &stopped),
+            AnySource::Table(reader) => {
+                let (says, health) = watch::channel(Health::Away(String::from("it starts")));
+                let following = tokio::spawn(follow(reader, self.start, says, stopped));
+                Vec::from([(following, tokio::spawn(tell(health, live)))])
+            }
+        };
+        let (following, telling) = tasks.into_iter().unzip();
         Ok(Running {
             noting,
             stop,
-            following: tokio::spawn(following),
-            telling: tokio::spawn(tell(health, live)),
+            following,
+            telling,
         })
     }
 }
 
-/// Keepers are followed.
+/// Keepers, or homes, are followed.
 pub(super) struct Running {
     noting: Option<RunningNoting>,
     stop: watch::Sender<bool>,
-    following: JoinHandle<()>,
-    telling: JoinHandle<()>,
+    following: Vec<JoinHandle<()>>,
+    telling: Vec<JoinHandle<()>>,
 }
 
 impl Running {
@@ -116,9 +136,13 @@ impl Running {
             noting.end().await;
         }
         self.stop.send_replace(true);
-        let followed = self.following.await;
-        self.telling.abort();
-        followed.map_err(|error| Failure::new(format!("the keeper: {error}"), ""))
+        let mut ended = Ok(());
+        for following in self.following {
+            let failed = |error| Failure::new(format!("what is followed: {error}"), "");
+            ended = ended.and(following.await.map_err(failed));
+        }
+        self.telling.iter().for_each(JoinHandle::abort);
+        ended
     }
 }
 

@@ -1,6 +1,7 @@
 //! What `thorp web` does by: a TOML file, and flags over it.
 
 use super::ProxyOptions;
+use super::homes::HomeConfig;
 use super::source::REQUEST_SECONDS;
 use crate::commands::node::config_failure;
 use crate::commands::toml::Toml;
@@ -29,6 +30,7 @@ pub(super) struct WebConfig {
     pub(super) tls: TlsFiles,
     pub(super) postgres: PostgresConfig,
     pub(super) requests: RequestsConfig,
+    pub(super) home: Vec<HomeConfig>,
     pub(super) keeper: KeeperConfig,
     pub(super) log: LogConfig,
 }
@@ -81,6 +83,7 @@ impl Default for WebConfig {
             tls: TlsFiles::default(),
             postgres: PostgresConfig::default(),
             requests: RequestsConfig::default(),
+            home: Vec::new(),
             keeper: KeeperConfig::default(),
             log: LogConfig::default(),
         }
@@ -135,6 +138,9 @@ impl WebConfig {
         if let Some(HttpAt(status)) = options.status {
             config.status = status;
         }
+        if !options.home.is_empty() {
+            config.home.clone_from(&options.home);
+        }
         config.requests.on |= options.requests;
         config.keeper.start &= !options.no_keeper;
         if options.request_seconds.is_some() && !config.requests.on {
@@ -171,11 +177,8 @@ impl WebConfig {
             let todo = "give both, with --tls-certificate and --tls-key or in [tls], or none";
             return Err(wrong(what, todo));
         }
-        if self.postgres.url.is_some() && self.recipe.is_none() {
-            let what = "a database was named, and no recipe says what its rows stand for";
-            return Err(wrong(what, "name a recipe with --recipe"));
-        }
-        self.requests.check(self)?;
+        self.requests.check()?;
+        self.check_source()?;
         let status = self.status.map(OperatorPort::check).transpose();
         status.map_err(|error| {
             wrong(
@@ -183,6 +186,29 @@ impl WebConfig {
                 "to see it from elsewhere, use a tunnel (`ssh -L`)",
             )
         })?;
+        Ok(())
+    }
+
+    /// Whether at most one source was named, and a recipe for it.
+    fn check_source(&self) -> Result<(), Failure> {
+        let sources = [
+            self.postgres.url.is_some(),
+            self.requests.on,
+            !self.home.is_empty(),
+        ];
+        match sources.iter().filter(|is_named| **is_named).count() {
+            0 => return Ok(()),
+            1 => {}
+            _ => {
+                let what = "there are two sources of changes";
+                let todo = "give one of --postgres, --requests and --home";
+                return Err(wrong(what, todo));
+            }
+        }
+        if self.recipe.is_none() {
+            let what = "a source of changes was named, and no recipe says which answers rest on it";
+            return Err(wrong(what, "name a recipe with --recipe"));
+        }
         Ok(())
     }
 
@@ -194,6 +220,7 @@ impl WebConfig {
             ("tls", self.tls.key.is_some() == next.tls.key.is_some()),
             ("postgres", self.postgres == next.postgres),
             ("requests", self.requests == next.requests),
+            ("home", self.home == next.home),
             ("keeper", self.keeper == next.keeper),
             ("log", self.log == next.log),
         ];
@@ -229,6 +256,11 @@ impl WebConfig {
             toml.text("calls", calls);
         }
         toml.path("calls_secret", self.requests.calls_secret.as_deref());
+        for home in &self.home {
+            toml.table("[[home]]");
+            toml.text("name", &home.name);
+            toml.path("table", Some(&home.table));
+        }
         toml.table("[keeper]");
         toml.text("name", &self.keeper.name);
         toml.path("table", self.keeper.table.as_deref());
@@ -239,7 +271,7 @@ impl WebConfig {
 }
 
 impl RequestsConfig {
-    fn check(&self, config: &WebConfig) -> Result<(), Failure> {
+    fn check(&self) -> Result<(), Failure> {
         if !REQUEST_SECONDS.contains(&self.seconds) {
             let what = format!(
                 "the application works for {} seconds on a request",
@@ -258,23 +290,10 @@ impl RequestsConfig {
             let todo = "give both, with --calls and --calls-secret or in [requests], or none";
             return Err(wrong(what, todo));
         }
-        if !self.on {
+        if has_calls && !self.on {
             let what = "calls say what changes where requests are the source";
             let todo = "give --requests, or `on = true` in [requests], or no calls";
-            return if has_calls {
-                Err(wrong(what, todo))
-            } else {
-                Ok(())
-            };
-        }
-        if config.postgres.url.is_some() {
-            let what = "there are two sources: a database and requests";
-            let todo = "give --postgres or --requests, not both";
             return Err(wrong(what, todo));
-        }
-        if config.recipe.is_none() {
-            let what = "requests are the source, and no recipe says which answers rest on what";
-            return Err(wrong(what, "name a recipe with --recipe"));
         }
         Ok(())
     }
@@ -340,18 +359,23 @@ mod tests {
         let (tls, requests) = (&all.tls, &all.requests);
         assert!(all.recipe.is_some() && tls.key.is_some() && tls.certificate.is_some());
         assert!(all.keeper.table.is_some());
-        // There is one source.
-        let mut with_postgres = all.clone();
-        (
-            with_postgres.requests.calls,
-            with_postgres.requests.calls_secret,
-        ) = (None, None);
-        assert!(with_postgres.postgres.url.is_some());
-        with_postgres.check().expect("a proxy can start with it");
+        assert!(all.postgres.url.is_some() && all.home.len() == 1);
         assert!(requests.calls.is_some() && requests.calls_secret.is_some());
-        let mut with_requests = all.clone();
-        (with_requests.postgres.url, with_requests.requests.on) = (None, true);
-        with_requests.check().expect("a proxy can start with it");
+        // There is one source.
+        let with = |change: &dyn Fn(&mut WebConfig)| {
+            let mut config = all.clone();
+            config.postgres.url = None;
+            config.requests = RequestsConfig::default();
+            config.home.clear();
+            change(&mut config);
+            config.check().expect("a proxy can start with it");
+        };
+        with(&|config| config.postgres = all.postgres.clone());
+        with(&|config| config.home.clone_from(&all.home));
+        with(&|config| {
+            config.requests = all.requests.clone();
+            config.requests.on = true;
+        });
     }
 
     #[test]
@@ -359,6 +383,7 @@ mod tests {
         for text in [
             EXAMPLE,
             "status = \"127.0.0.1:1\"\naudit = \"0.5%\"\n[postgres]\nurl = \"a\"\n[keeper]\nstart = false",
+            "[[home]]\nname = \"a\"\ntable = \"b\"\n[[home]]\nname = \"c\"\ntable = \"d\"",
             "[requests]\non = true\nseconds = 7\ncalls = \"127.0.0.1:1\"\ncalls_secret = \"b\"",
         ] {
             let config = parse(text);
@@ -374,6 +399,7 @@ mod tests {
             ("[tls]\nkey = \"a\"", "a certificate is of use"),
             ("[postgres]\nurl = \"a\"", "no recipe"),
             ("[requests]\non = true", "no recipe"),
+            ("[[home]]\nname = \"a\"\ntable = \"b\"", "no recipe"),
             (
                 "recipe = \"r\"\n[requests]\non = true\n[postgres]\nurl = \"a\"",
                 "two sources",
@@ -422,6 +448,7 @@ mod tests {
             "[tls]\nkey = \"a\"",
             "[postgres]\nurl = \"b\"",
             "[requests]\non = true",
+            "[[home]]\nname = \"a\"\ntable = \"b\"",
             "[keeper]\nname = \"b\"",
             "[log]\nlevel = \"warn\"",
         ] {

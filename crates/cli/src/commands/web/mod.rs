@@ -3,6 +3,7 @@
 mod beside;
 mod check;
 mod config;
+mod homes;
 mod keeper;
 mod noting;
 mod proxy_port;
@@ -88,6 +89,9 @@ struct ProxyOptions {
     /// What rows and answers stand for: a file, or the name of a recipe that comes with Thorp (mediawiki, wagtail)
     #[arg(long, value_name = "FILE")]
     recipe: Option<PathBuf>,
+    /// A Thorp home on this machine that its answers rest on, as alps=DIR/web.table; may be given several times; with --recipe
+    #[arg(long, value_name = "NAME=FILE")]
+    home: Vec<homes::HomeConfig>,
     /// Where clients connect [default: 127.0.0.1:8080]
     #[arg(long, value_name = "IP:PORT")]
     listen: Option<String>,
@@ -249,9 +253,13 @@ files again: no request is dropped, and if one of them is wrong, all goes on as 
 With --requests no database is watched: each unsafe request (POST, PUT, DELETE ...) is a change, from \
 before it is sent on until its whole answer has come. The application must change nothing otherwise.
 
+With --home the answers themselves say what they have read at a Thorp home (Thorp-Evidence, \
+Thorp-Reads), and that home says when it changes.
+
 Examples:
   thorp web --origin http://127.0.0.1:8000 --postgres postgresql:///shop --recipe shop.toml
   thorp web --origin http://127.0.0.1:8000 --requests --recipe pages.toml
+  thorp web --origin http://127.0.0.1:8000 --home alps=alps/web.table --recipe auction.toml
   thorp web --origin http://127.0.0.1:8000,http://127.0.0.1:8001
   thorp web --config web.toml --status 127.0.0.1:7432
   thorp web --origin http://127.0.0.1:8000 --print-config > web.toml";

@@ -19,11 +19,12 @@ const SETTLES_WITHIN: Duration = Duration::from_secs(10);
 /// Whether the recipe and the source go together: each key on which an answer rests has to be one that changes.
 pub(super) fn fits(config: &WebConfig, recipe: &Recipe) -> Result<(), Failure> {
     let (has_postgres, has_requests) = (config.postgres.url.is_some(), config.requests.on);
+    let has_source = has_postgres || has_requests || !config.home.is_empty();
     let wrong = |what: &str, todo: &str| Err(Failure::new(what, todo).with(Code::Usage));
-    if !has_postgres && !has_requests && recipe.has_routes() {
+    if !has_source && recipe.has_routes() {
         return wrong(
             "the recipe has routes, and nothing says when their answers change",
-            "name the database with --postgres, give --requests, or leave the routes out of the recipe",
+            "name the database with --postgres or the home with --home, give --requests, or leave the routes out of the recipe",
         );
     }
     if has_postgres && recipe.has_changes() {

@@ -8,10 +8,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 use thorp_versions::Followed;
-use thorp_web::{Door, NotBegun, Proxy, Recipe, Tls, WatchedProxy};
+use thorp_web::{AnySource, Door, NotBegun, Proxy, Recipe, Tls, WatchedProxy};
 
-/// The proxy of this process: its answers rest on the table of a keeper.
-pub(super) type OwnProxy = Proxy<Arc<Followed>>;
+/// The proxy of this process: its answers rest on the table of a keeper, or on those of Thorp homes.
+pub(super) type OwnProxy = Proxy<AnySource>;
 
 /// What a configuration names, read and found good. Nothing of it runs.
 struct Parts {
@@ -39,9 +39,10 @@ impl Parts {
     }
 
     /// What answers of routes are checked against. Without a source none is.
-    fn reader(&self) -> Arc<Followed> {
+    fn source(&self) -> AnySource {
         let nothing = || Arc::new(Followed::new(PathBuf::new(), self.recipe.terms("")));
-        self.beside.as_ref().map_or_else(nothing, Beside::reader)
+        let nothing = || AnySource::Table(nothing());
+        self.beside.as_ref().map_or_else(nothing, Beside::source)
     }
 
     fn origins(&self) -> String {
@@ -72,7 +73,7 @@ impl Ready {
     /// Reads all that a configuration names.
     pub(super) fn read(config: WebConfig) -> Result<Self, Failure> {
         let parts = Parts::read(config)?;
-        let (recipe, reader) = (Arc::clone(&parts.recipe), parts.reader());
+        let (recipe, reader) = (Arc::clone(&parts.recipe), parts.source());
         let cache_bytes = parts.config.cache.0;
         let proxy = Proxy::new(&parts.origins(), recipe, reader, cache_bytes).map_err(usage)?;
         proxy.audit(parts.config.audit);
@@ -93,8 +94,8 @@ impl Ready {
             beside,
         } = self.parts;
         let door = Arc::new(Door::new(Arc::new(self.proxy), tls));
-        let table = beside.as_ref().map(Beside::table);
-        let reader = beside.as_ref().map(Beside::reader);
+        let table = beside.as_ref().and_then(Beside::table);
+        let source = beside.as_ref().map(Beside::source);
         let beside = match beside {
             Some(beside) => Some(beside.run().await?),
             None => None,
@@ -102,7 +103,7 @@ impl Ready {
         Ok(Proxying {
             watched: Arc::new(WatchedProxy::new(Arc::clone(&door), table)),
             door,
-            reader,
+            source,
             beside,
             config,
             recipe,
@@ -122,11 +123,11 @@ fn not_noted(error: NotBegun) -> Failure {
 
 /// A proxy that runs.
 pub(super) struct Proxying {
-    pub(super) door: Arc<Door<Arc<Followed>>>,
-    pub(super) watched: Arc<WatchedProxy<Arc<Followed>>>,
+    pub(super) door: Arc<Door<AnySource>>,
+    pub(super) watched: Arc<WatchedProxy<AnySource>>,
     pub(super) config: WebConfig,
     recipe: Arc<Recipe>,
-    reader: Option<Arc<Followed>>,
+    source: Option<AnySource>,
     beside: Option<Running>,
 }
 
@@ -157,9 +158,9 @@ impl Proxying {
         self.config.may_become(&config)?;
         let parts = Parts::read(config)?;
         let is_other_table = self.needs_other_keeper(&parts);
-        let reader = match &self.reader {
-            Some(reader) if !is_other_table => Arc::clone(reader),
-            _ => parts.reader(),
+        let source = match &self.source {
+            Some(source) if !is_other_table => source.clone(),
+            _ => parts.source(),
         };
         let is_other_recipe = *parts.recipe != *self.recipe;
         let is_other_proxy = is_other_recipe
@@ -169,7 +170,7 @@ impl Proxying {
         if is_other_proxy {
             let (recipe, before) = (Arc::clone(&parts.recipe), self.door.proxy());
             let (origins, cache_bytes) = (parts.origins(), parts.config.cache.0);
-            let next = before.successor(&origins, recipe, Arc::clone(&reader), cache_bytes);
+            let next = before.successor(&origins, recipe, source.clone(), cache_bytes);
             let next = next.map_err(usage)?;
             if is_other_recipe {
                 // Requests that are noted stay so: there is one connection to their keeper.
@@ -181,9 +182,9 @@ impl Proxying {
             self.door.renew_tls(tls);
         }
         self.door.proxy().audit(parts.config.audit);
-        let table = parts.beside.as_ref().map(Beside::table);
+        let table = parts.beside.as_ref().and_then(Beside::table);
         if let Some(beside) = parts.beside.filter(|_| is_other_table) {
-            self.reader = Some(reader);
+            self.source = Some(source);
             // The keeper of before notes other keys. It leaves the database before the next one comes.
             let before = self.beside.take();
             let left = match before {
@@ -200,12 +201,12 @@ impl Proxying {
         Ok(table)
     }
 
-    /// Whether the keeper notes other keys than the next recipe needs. One of requests notes what proxies say.
+    /// Whether the keeper notes other keys than the next recipe needs. One of requests notes what proxies say, and homes name their own keys.
     fn needs_other_keeper(&self, next: &Parts) -> bool {
         let name = &next.config.keeper.name;
         let is_other = next.recipe.terms(name) != self.recipe.terms(name)
             || next.config.recipe != self.config.recipe;
-        is_other && !next.config.requests.on
+        is_other && next.config.postgres.url.is_some()
     }
 
     /// Ends what runs beside it.

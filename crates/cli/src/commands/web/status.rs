@@ -60,9 +60,13 @@ fn of_proxy(address: &str, json: bool) -> Result<(), Failure> {
     }
     let todo = match status.source {
         SourceKind::Requests => "`thorp web status --requests` says how the keeper is doing",
+        SourceKind::Homes => "look at the log of each home that is away",
         _ => "`thorp web status --postgres URL` says how the keeper is doing",
     };
-    let what = "the keeper is away: all requests of routes go to the origin";
+    let what = match status.source {
+        SourceKind::Homes => "a home is away: requests whose answers rest on it go to the origin",
+        _ => "the keeper is away: all requests of routes go to the origin",
+    };
     Err(Failure::new(what, todo).with(Code::Wrong))
 }
 
@@ -107,6 +111,10 @@ fn proxy_lines(status: &ProxyStatus) -> Vec<String> {
     ] {
         lines.extend(reasons(what, counts));
     }
+    lines.extend(status.homes.iter().map(|home| {
+        let is = if home.live { "live" } else { "away" };
+        format!("home {}: {is}", home.name)
+    }));
     if audit.share != "0%" {
         lines.push(format!(
             "audit of {}: {} as at the origin, {} different, {} changed meanwhile, {} failed, {} skipped",

@@ -105,11 +105,9 @@ fn dropped(line: &DropLine) -> String {
 fn cause(key: Option<&str>, update: Option<&UpdateLine>) -> String {
     let key = key.map_or(String::new(), |key| format!(" {key}"));
     let update = update.map_or(String::new(), |update| {
-        format!(
-            ", by {}, {} ago",
-            update.cause,
-            super::proxy_port::ago(update.at_unix_ms)
-        )
+        let at = update.at_unix_ms.map(super::proxy_port::ago);
+        let at = at.map_or(String::new(), |ago| format!(", {ago} ago"));
+        format!(", by {}{at}", update.cause)
     });
     format!("{key}{update}")
 }
