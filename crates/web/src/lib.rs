@@ -30,13 +30,14 @@ pub use postgres::{
 };
 pub use proxy::{
     Asked, Cache, Dependencies, Filling, Moment, Next, Proxy, ProxyError, Tls, TlsError, Waiting,
-    Weight, serve, serve_tls,
+    Weight, ends_update, serve, serve_tls,
 };
 pub use random::number as random_id;
 pub use recipe::{Recipe, RecipeError, Rests, Route, Table};
 pub use requests::{
-    ByHand, Calls, CallsError, HandError, KeepError, NotBegun, OpenUpdates, REQUEST_LIFE, Requests,
-    ShownKeys, ShownUpdate, Update, end_by_hand, keep_requests, open_updates,
+    ByHand, Calls, CallsError, Connection, HandError, KeepError, Lives, NotBegun, OpenUpdates,
+    Page, REQUEST_LIFE, Requests, ShownKeys, ShownUpdate, ShownUpdates, ToKeeper, ToProxy, Todo,
+    Update, counts, end_by_hand, keep_requests, may_leave, open_updates,
 };
 pub use route::{Pattern, PatternError};
 pub use status::{Status, write_status};

@@ -27,4 +27,5 @@ pub use entries::Weight;
 pub use flights::{Moment, Waiting};
 pub use serve::{Proxy, ProxyError};
 pub use tls::{Tls, TlsError};
+pub use updating::ends_update;
 pub use upload::{UPLOAD_BYTES_MAX, UPLOADS_BYTES_MAX};
