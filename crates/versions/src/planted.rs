@@ -37,6 +37,10 @@ bugs! {
     OlderFillShared,
     /// Trap W6: what an answer itself shows is no dependency when the fill is checked.
     LearnedNotChecked,
+    /// Trap W7: the updates of a proxy that is gone are over.
+    GoneAreOver,
+    /// Trap W7: a keeper that starts does not wait for the proxies of the one before.
+    OthersNotAwaited,
     /// Trap W8: a reader does not look how old the beat is.
     BeatNotLookedAt,
     /// Trap W8: commits go on as soon as nobody waits for the keeper any more.
@@ -85,6 +89,12 @@ bugs! {
     OldOnesNotAwaited,
     /// Trap W30: a transaction's number is used without its upper half.
     BareNumber,
+    /// Trap W31: any answer ends its update.
+    AnyAnswerEnds,
+    /// Trap W32: the acknowledgement of any keeper counts, and a proxy lists only what is acknowledged.
+    DeadAcknowledges,
+    /// Trap W32: a request leaves long after its acknowledgement.
+    LeavesLate,
     /// Trap W37: fills of before the first beat are of its generation.
     NotRenewed,
     /// Trap W38: a watchdog that wakes takes out any name.

@@ -1,10 +1,20 @@
 //! Many seeds, on several threads, until one fails.
 
 use crate::checker::Counts;
-use crate::run::{Options, Story, run};
+use crate::requests::run_requests;
+use crate::run::{Options, Story, run_database};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use thorp_versions::{Bug, plant};
+
+/// The bugs that only the world with requests as the source can show.
+pub const OF_REQUESTS: &[Bug] = &[
+    Bug::GoneAreOver,
+    Bug::OthersNotAwaited,
+    Bug::AnyAnswerEnds,
+    Bug::DeadAcknowledges,
+    Bug::LeavesLate,
+];
 
 /// What came of many seeds.
 #[derive(Debug, Default)]
@@ -24,6 +34,14 @@ pub struct Catch {
     pub seed: Option<u64>,
     /// What the checker found.
     pub failure: String,
+}
+
+/// Runs the world of a seed.
+pub fn run(seed: u64, options: Options) -> Story {
+    match options.of_requests {
+        true => run_requests(seed, options),
+        false => run_database(seed, options),
+    }
 }
 
 /// Runs seeds from `first` on until one fails.

@@ -14,6 +14,7 @@
 //! | `clients`, `updates`, `faults` | who writes and reads, and what goes wrong |
 //! | `checker` | the promise |
 //! | `run`, `campaign` | one seed, and many |
+//! | `requests` | another world: requests are the source, and there is no database |
 
 #![forbid(unsafe_code)]
 
@@ -34,6 +35,7 @@ mod pages;
 mod plan;
 mod proxy;
 mod proxy_host;
+mod requests;
 mod run;
 mod time;
 mod updates;
@@ -41,10 +43,10 @@ mod watchdog;
 mod watchdog_host;
 mod world;
 
-pub use campaign::{Campaign, Catch, catch, run_seeds};
+pub use campaign::{Campaign, Catch, OF_REQUESTS, catch, run, run_seeds};
 pub use checker::Counts;
 pub use plan::Without;
-pub use run::{Options, Story, run};
+pub use run::{Options, Story};
 pub use thorp_versions::{
     Broadcast, Bug, Cells, Event, Follower, FollowerId, Keeper, Ledger, Place, Reader, Step, Store,
     ToFollower, UpdateId, Word, Writable, Writer, plant,

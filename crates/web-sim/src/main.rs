@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 use std::time::Instant;
-use thorp_web_sim::{Bug, Options, Story, Without, catch, plant, run, run_seeds};
+use thorp_web_sim::{Bug, OF_REQUESTS, Options, Story, Without, catch, plant, run, run_seeds};
 
 #[derive(Parser)]
 #[command(about = "The web cache from one seed, with faults and a checker")]
@@ -16,6 +16,9 @@ struct Arguments {
 enum Command {
     /// Runs many seeds, until one fails
     Run {
+        /// Requests are the source, and no database
+        #[arg(long)]
+        requests: bool,
         /// The first seed
         #[arg(long, default_value_t = 1)]
         first: u64,
@@ -28,6 +31,9 @@ enum Command {
     },
     /// Tells what happens in one seed
     Tell {
+        /// Requests are the source, and no database
+        #[arg(long)]
+        requests: bool,
         /// The seed
         #[arg(long)]
         seed: u64,
@@ -51,8 +57,17 @@ enum Command {
 
 fn main() -> ExitCode {
     match Arguments::parse().command {
-        Command::Run { first, seeds, jobs } => run_many(first, seeds, jobs),
-        Command::Tell { seed, bug } => tell(seed, bug.as_deref()),
+        Command::Run {
+            requests,
+            first,
+            seeds,
+            jobs,
+        } => run_many(requests, (first, seeds, jobs)),
+        Command::Tell {
+            requests,
+            seed,
+            bug,
+        } => tell(requests, seed, bug.as_deref()),
         Command::Bugs {
             bug,
             seeds_max,
@@ -61,9 +76,13 @@ fn main() -> ExitCode {
     }
 }
 
-fn run_many(first: u64, seeds: u64, jobs: u64) -> ExitCode {
+fn run_many(of_requests: bool, (first, seeds, jobs): (u64, u64, u64)) -> ExitCode {
+    let options = Options {
+        of_requests,
+        ..Options::default()
+    };
     let begun = Instant::now();
-    let campaign = run_seeds(first, seeds, jobs, Options::default());
+    let campaign = run_seeds(first, seeds, jobs, options);
     let seconds = begun.elapsed().as_secs();
     println!(
         "{} seeds in {seconds} s: {:?}",
@@ -73,13 +92,14 @@ fn run_many(first: u64, seeds: u64, jobs: u64) -> ExitCode {
         None => ExitCode::SUCCESS,
         Some(story) => {
             println!("seed {}: {}", story.seed, story.failure.unwrap_or_default());
-            println!("thorp-web-sim tell --seed {}", story.seed);
+            let requests = if of_requests { " --requests" } else { "" };
+            println!("thorp-web-sim tell --seed {}{requests}", story.seed);
             ExitCode::FAILURE
         }
     }
 }
 
-fn tell(seed: u64, bug: Option<&str>) -> ExitCode {
+fn tell(of_requests: bool, seed: u64, bug: Option<&str>) -> ExitCode {
     plant(
         Bug::ALL
             .iter()
@@ -97,6 +117,7 @@ fn tell(seed: u64, bug: Option<&str>) -> ExitCode {
         Options {
             keeps_lines: true,
             without: None,
+            of_requests,
         },
     );
     for line in lines {
@@ -125,6 +146,7 @@ fn bugs(only: Option<&str>, seeds_max: u64, jobs: u64) -> ExitCode {
         let options = Options {
             keeps_lines: false,
             without,
+            of_requests: bug.is_some_and(|bug| OF_REQUESTS.contains(&bug)),
         };
         let caught = catch(bug, options, seeds_max, jobs);
         match caught.seed {

@@ -75,10 +75,26 @@ pub(crate) fn changed(_: &Plan, rows: &[Row]) -> Vec<Place> {
     keys.collect()
 }
 
+/// The same as texts.
+pub(crate) fn keys(rows: &[Row]) -> Vec<String> {
+    let keys = rows
+        .iter()
+        .flat_map(|row| [item_key(*row), shelf_key(row / SHELF)]);
+    keys.collect()
+}
+
 fn item(row: Row) -> Place {
-    Place::of(&format!("item:{row}"))
+    Place::of(&item_key(row))
 }
 
 fn shelf(number: usize) -> Place {
-    Place::of(&format!("shelf:{number}"))
+    Place::of(&shelf_key(number))
+}
+
+fn item_key(row: Row) -> String {
+    format!("item:{row}")
+}
+
+fn shelf_key(number: usize) -> String {
+    format!("shelf:{number}")
 }

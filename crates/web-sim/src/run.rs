@@ -26,6 +26,8 @@ pub struct Options {
     pub keeps_lines: bool,
     /// Something that the promise rests on is missing.
     pub without: Option<Without>,
+    /// Requests are the source. Otherwise a database is.
+    pub of_requests: bool,
 }
 
 /// What became of a seed.
@@ -43,8 +45,8 @@ pub struct Story {
     pub lines: Vec<String>,
 }
 
-/// Runs the world of a seed.
-pub fn run(seed: u64, options: Options) -> Story {
+/// Runs the world of a seed, with a database.
+pub(crate) fn run_database(seed: u64, options: Options) -> Story {
     let plan = Plan::drawn(seed, options.without);
     let world = World::new(seed, plan, HOOKS, options.keeps_lines);
     begin(&world);

@@ -46,13 +46,14 @@ pub use postgres::{
 };
 pub use proxy::{
     Asked, Cache, Dependencies, Door, Dropped, Filling, Missed, Moment, Next, Proxy, ProxyError,
-    Seen, Share, ShareError, Tls, TlsError, Waiting, Weight, Why, serve, serve_door,
+    Seen, Share, ShareError, Tls, TlsError, Waiting, Weight, Why, ends_update, serve, serve_door,
 };
 pub use random::number as random_id;
 pub use recipe::{Recipe, RecipeError, Rests, Route, Table};
 pub use requests::{
-    ByHand, Calls, CallsError, HandError, KeepError, NotBegun, OpenUpdates, REQUEST_LIFE, Requests,
-    ShownKeys, ShownUpdate, Update, end_by_hand, keep_requests, open_updates,
+    ByHand, Calls, CallsError, Connection, HandError, KeepError, Lives, NotBegun, OpenUpdates,
+    Page, REQUEST_LIFE, Requests, ShownKeys, ShownUpdate, ShownUpdates, ToKeeper, ToProxy, Todo,
+    Update, counts, end_by_hand, keep_requests, may_leave, open_updates,
 };
 pub use route::{Pattern, PatternError};
 pub use source::{Said, Source};

@@ -39,4 +39,5 @@ pub use serve::{Proxy, ProxyError};
 pub use tally::Missed;
 pub(crate) use tally::{Counts, Reason};
 pub use tls::{Tls, TlsError};
+pub use updating::ends_update;
 pub use upload::{UPLOAD_BYTES_MAX, UPLOADS_BYTES_MAX};

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
+use thorp_versions::{Bug, is_planted};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
@@ -192,6 +193,11 @@ impl Updating {
     }
 }
 
+/// Whether an answer of this status ends its update.
+pub fn ends_update(status: u16) -> bool {
+    StatusCode::from_u16(status).is_ok_and(is_final)
+}
+
 /// Whether nothing comes after such an answer. After the others the application may work on (trap W31). Gateways have statuses of their own
 /// from 500 on, so only those that an application gives are final there.
 fn is_final(status: StatusCode) -> bool {
@@ -202,6 +208,7 @@ fn is_final(status: StatusCode) -> bool {
         StatusCode::HTTP_VERSION_NOT_SUPPORTED,
     ];
     match status.as_u16() {
+        _ if is_planted(Bug::AnyAnswerEnds) => true,
         200..500 => !open.contains(&status),
         _ => of_applications.contains(&status),
     }

@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 
 /// The lives of proxies that may have an open update, with their processes.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Page {
+pub struct Page {
     /// Whether these are all. A keeper that does not know waits until no request of before can be at work.
-    pub(super) are_all: bool,
-    pub(super) lives: BTreeMap<u64, u32>,
+    pub are_all: bool,
+    /// The process of each.
+    pub lives: BTreeMap<u64, u32>,
 }
 
 /// The file. No proxy gets an answer before its life is in it.

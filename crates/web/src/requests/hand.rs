@@ -1,6 +1,6 @@
 //! A person looks at the open updates of a keeper on this machine, and ends those that nobody follows.
 
-use super::shown::OpenUpdates;
+use super::shown::ShownUpdates;
 use super::wire::{self, ByHand, ToKeeper, ToProxy, socket_of};
 use std::fmt;
 use std::io;
@@ -40,7 +40,7 @@ impl std::error::Error for HandError {}
 /// # Errors
 ///
 /// See [`HandError`].
-pub async fn open_updates(table: &Path) -> Result<OpenUpdates, HandError> {
+pub async fn open_updates(table: &Path) -> Result<ShownUpdates, HandError> {
     match ask(table, ToKeeper::Show).await? {
         ToProxy::Shown(shown) => Ok(shown),
         _ => Err(HandError::NoAnswer),

@@ -1,6 +1,6 @@
 //! A proxy's connection to the keeper of requests. It comes back after each loss, and lists what is open.
 
-use super::open::OpenUpdates;
+use super::open::{OpenUpdates, counts, may_leave};
 use super::wire::{self, ToKeeper, ToProxy, socket_of};
 use crate::{clock, random};
 use std::fmt;
@@ -16,9 +16,6 @@ use tokio::sync::{mpsc, watch};
 
 /// How long a request waits for the keeper's acknowledgement. Without one it is not forwarded.
 const BEGUN_WITHIN: Duration = Duration::from_secs(4);
-
-/// How long after the begin of its update a request may leave.
-const FORWARDED_WITHIN: Duration = Duration::from_secs(5);
 
 /// How long after a loss the proxy looks for a keeper again.
 const AGAIN_AFTER: Duration = Duration::from_millis(50);
@@ -127,7 +124,7 @@ impl Requests {
             }
             Err(_) => return Err(NotBegun::NoKeeper),
         };
-        match (self.0.present)() == Some(generation) {
+        match counts(generation, (self.0.present)()) {
             true => Ok(update),
             false => Err(NotBegun::NoKeeper),
         }
@@ -280,8 +277,7 @@ impl Update {
     ///
     /// The acknowledgement is old: this process was stopped, and a keeper of now may not know the update any more. Nothing may leave.
     pub fn forwards(&mut self) -> Result<(), NotBegun> {
-        let age_ms = clock::now_ms().saturating_sub(self.begun_ms);
-        if age_ms > FORWARDED_WITHIN.as_millis() as u64 {
+        if !may_leave(self.begun_ms, clock::now_ms()) {
             return Err(NotBegun::NoKeeper);
         }
         self.is_forwarded = true;

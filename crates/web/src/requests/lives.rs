@@ -1,11 +1,11 @@
 //! At the keeper: the proxies, and which updates of them are open (rule W2, with requests as a source). It does no I/O and reads no clock.
 
 use super::book::Page;
-use super::shown::{OpenUpdates, SHOWN_MAX, ShownKeys, ShownUpdate};
+use super::shown::{SHOWN_MAX, ShownKeys, ShownUpdate, ShownUpdates};
 use super::updates::Updates;
-use super::wire::{ByHand, ToKeeper, ToProxy};
+use super::wire::{ByHand, FORWARDED_WITHIN_MS, ToKeeper, ToProxy};
 use std::collections::BTreeMap;
-use thorp_versions::{Event, OPEN_UPDATES_MAX, Place, UpdateId};
+use thorp_versions::{Bug, Event, OPEN_UPDATES_MAX, Place, UpdateId, is_planted};
 
 /// Open updates of one proxy.
 pub const UPDATES_OF_PROXY_MAX: usize = 16_384;
@@ -21,11 +21,11 @@ const COUNTED_MAX: usize = OPEN_UPDATES_MAX - PROXIES_MAX - 1;
 
 /// A connection of a proxy. Each has a number of its own.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Connection(pub(super) u64);
+pub struct Connection(pub u64);
 
 /// What is to be done, in this order.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Todo {
+pub enum Todo {
     /// The ledger handles this event.
     Note(Event),
     /// A proxy is told, after what comes before is stored.
@@ -36,7 +36,7 @@ pub(super) enum Todo {
 
 /// The proxies, and their updates.
 #[derive(Debug)]
-pub(super) struct Lives {
+pub struct Lives {
     generation: u64,
     life_ms: u64,
     of: BTreeMap<u64, Proxy>,
@@ -61,12 +61,7 @@ struct Before {
 
 impl Lives {
     /// A keeper begins a generation. The page is what the keeper before has left.
-    pub(super) fn begin(
-        generation: u64,
-        life_ms: u64,
-        left: Page,
-        now_ms: u64,
-    ) -> (Self, Vec<Todo>) {
+    pub fn begin(generation: u64, life_ms: u64, left: Page, now_ms: u64) -> (Self, Vec<Todo>) {
         let mut lives = Lives {
             generation,
             life_ms,
@@ -74,7 +69,7 @@ impl Lives {
             next: OF_BEFORE.0 + 1,
             before: None,
         };
-        let is_known = left.are_all && left.lives.is_empty();
+        let is_known = left.are_all && left.lives.is_empty() || is_planted(Bug::OthersNotAwaited);
         let todo = match is_known {
             true => Vec::new(),
             false => lives.await_those(left, now_ms),
@@ -83,7 +78,7 @@ impl Lives {
     }
 
     /// What the next keeper has to know.
-    pub(super) fn page(&self) -> Page {
+    pub fn page(&self) -> Page {
         let mut page = match &self.before {
             Some(before) => before.missing.clone(),
             None => Page {
@@ -98,14 +93,14 @@ impl Lives {
     }
 
     /// For whom the keeper waits, and how many milliseconds more at most. None: for nobody.
-    pub(super) fn awaits(&self, now_ms: u64) -> Option<(Vec<u32>, u64)> {
+    pub fn awaits(&self, now_ms: u64) -> Option<(Vec<u32>, u64)> {
         let before = self.before.as_ref()?;
         let processes = before.missing.lives.values().copied().collect();
         Some((processes, before.until_ms.saturating_sub(now_ms)))
     }
 
     /// A proxy has sent something, or a person's command.
-    pub(super) fn hear(&mut self, from: Connection, said: ToKeeper, now_ms: u64) -> Vec<Todo> {
+    pub fn hear(&mut self, from: Connection, said: ToKeeper, now_ms: u64) -> Vec<Todo> {
         match said {
             ToKeeper::Hello { life, process } => return self.hello(from, (life, process), now_ms),
             ToKeeper::Show => {
@@ -137,8 +132,11 @@ impl Lives {
     }
 
     /// A connection has ended. Nobody follows the updates of its proxy, unless that one comes back.
-    pub(super) fn lost(&mut self, connection: Connection, now_ms: u64) {
-        let until_ms = now_ms.saturating_add(self.life_ms);
+    pub fn lost(&mut self, connection: Connection, now_ms: u64) {
+        let until_ms = match is_planted(Bug::GoneAreOver) {
+            true => now_ms,
+            false => self.ends_unseen_ms(now_ms),
+        };
         let mut proxies = self.of.values_mut();
         if let Some(proxy) = proxies.find(|proxy| proxy.connection == Some(connection)) {
             proxy.connection = None;
@@ -148,7 +146,7 @@ impl Lives {
     }
 
     /// Ends what has had its time.
-    pub(super) fn pass_time(&mut self, now_ms: u64) -> Vec<Todo> {
+    pub fn pass_time(&mut self, now_ms: u64) -> Vec<Todo> {
         let mut todo = Vec::new();
         for proxy in self.of.values_mut() {
             for (id, update) in proxy.updates.pass_time(now_ms) {
@@ -279,9 +277,15 @@ impl Lives {
         self.before = Some(Before {
             missing,
             begun_ms: now_ms,
-            until_ms: now_ms.saturating_add(self.life_ms),
+            until_ms: self.ends_unseen_ms(now_ms),
         });
         vec![Todo::Note(Event::Begin(OF_BEFORE, None))]
+    }
+
+    /// When all is over of which a proxy has an acknowledgement that this keeper does not hear of any more. Its request may not have left yet.
+    fn ends_unseen_ms(&self, now_ms: u64) -> u64 {
+        let longest_ms = self.life_ms.saturating_add(FORWARDED_WITHIN_MS);
+        now_ms.saturating_add(longest_ms)
     }
 
     fn end_before(&mut self) -> Option<Todo> {
@@ -313,7 +317,7 @@ impl Lives {
         todo
     }
 
-    fn shown(&self, now_ms: u64) -> OpenUpdates {
+    fn shown(&self, now_ms: u64) -> ShownUpdates {
         let before = self.before.iter().map(|before| ShownUpdate {
             id: OF_BEFORE.0,
             process: None,
@@ -327,7 +331,7 @@ impl Lives {
         let open = updates.len();
         updates.sort_by_key(|update| (update.left_ms.is_none(), update.id));
         updates.truncate(SHOWN_MAX);
-        OpenUpdates { open, updates }
+        ShownUpdates { open, updates }
     }
 
     /// A proxy that is gone and has nothing open cannot forward anything any more: it would need an acknowledgement.
@@ -353,6 +357,8 @@ mod tests {
     use thorp_versions::{Ledger, Memory, Reader, Writer};
 
     const LIFE_MS: u64 = 1_000;
+    /// How long what nobody follows stays open, if its request may not have left yet.
+    const UNSEEN_MS: u64 = LIFE_MS + FORWARDED_WITHIN_MS;
     const FIRST: Connection = Connection(1);
     const SECOND: Connection = Connection(2);
 
@@ -460,10 +466,10 @@ mod tests {
         scene.joins(FIRST, 5, &[]);
         scene.hears(FIRST, begin(1, "a"), 0);
         scene.lives.lost(FIRST, 10);
-        scene.passes(10 + LIFE_MS - 1);
+        scene.passes(10 + UNSEEN_MS - 1);
         assert!(!scene.is_still("a"));
         assert!(scene.lives.page().lives.contains_key(&5));
-        scene.passes(10 + LIFE_MS);
+        scene.passes(10 + UNSEEN_MS);
         assert!(scene.is_still("a") && scene.lives.page().lives.is_empty());
     }
 
@@ -499,15 +505,15 @@ mod tests {
         assert!(scene.is_still("b") && !scene.is_still("a"));
         // One that does not come.
         let mut scene = Scene::begin(left(&[5], true));
-        scene.passes(LIFE_MS - 1);
+        scene.passes(UNSEEN_MS - 1);
         assert!(!scene.is_still("b"));
-        scene.passes(LIFE_MS);
+        scene.passes(UNSEEN_MS);
         assert!(scene.is_still("b"));
         // Nobody knows who there was: that all who come have listed is not enough.
         let mut scene = Scene::begin(Page::default());
         scene.joins(FIRST, 5, &[]);
         assert!(!scene.is_still("b") && !scene.lives.page().are_all);
-        scene.passes(LIFE_MS);
+        scene.passes(UNSEEN_MS);
         assert!(scene.is_still("b") && scene.lives.page().are_all);
     }
 
@@ -582,7 +588,7 @@ mod tests {
         scene.joins(Connection(1_000), 1_000, &[]);
         assert_eq!(scene.lives.page().lives.len(), PROXIES_MAX);
         assert!(!scene.is_still("b") && !scene.lives.page().are_all);
-        scene.passes(LIFE_MS);
+        scene.passes(UNSEEN_MS);
         assert!(scene.is_still("b") && !scene.is_still("a"));
     }
 
@@ -622,7 +628,7 @@ mod tests {
             .map(|of| (of.id, of.left_ms))
             .collect();
         let expected = [
-            (0, Some(LIFE_MS - 10)),
+            (0, Some(UNSEEN_MS - 10)),
             (2, Some(LIFE_MS - 3)),
             (1, None),
             (3, None),

@@ -33,9 +33,12 @@ pub(crate) mod limits {
     pub use super::wire::KEY_BYTES_OF_UPDATE_MAX;
 }
 
+pub use book::Page;
 pub use calls::{Calls, CallsError};
 pub use hand::{HandError, end_by_hand, open_updates};
 pub use keep::{KeepError, REQUEST_LIFE, keep_requests};
 pub use link::{NotBegun, Requests, Update};
-pub use shown::{OpenUpdates, ShownKeys, ShownUpdate};
-pub use wire::ByHand;
+pub use lives::{Connection, Lives, Todo};
+pub use open::{OpenUpdates, counts, may_leave};
+pub use shown::{ShownKeys, ShownUpdate, ShownUpdates};
+pub use wire::{ByHand, ToKeeper, ToProxy};

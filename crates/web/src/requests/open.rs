@@ -1,7 +1,8 @@
 //! At a proxy: the updates that it has begun, and that are not over. It does no I/O and reads no clock.
 
-use super::wire::{KEY_BYTES_OF_UPDATE_MAX, ToKeeper};
+use super::wire::{FORWARDED_WITHIN_MS, KEY_BYTES_OF_UPDATE_MAX, ToKeeper};
 use std::collections::BTreeMap;
+use thorp_versions::{Bug, is_planted};
 use tokio::sync::oneshot;
 
 /// Updates of one proxy whose end it awaits. One more is not forwarded.
@@ -10,11 +11,21 @@ pub const FOLLOWED_MAX: usize = 8_192;
 /// Updates whose end nobody will learn. More of them count as one that may change anything (rule W9), so that they hold up no others.
 pub const LINGERING_MAX: usize = 1_024;
 
+/// Whether an acknowledgement counts: it is of the table that the proxy reads now (trap W32).
+pub fn counts(generation: u64, present: Option<u64>) -> bool {
+    present == Some(generation) || is_planted(Bug::DeadAcknowledges)
+}
+
+/// Whether a request may leave whose update began then: a keeper of now knows the update, or still waits for its proxy.
+pub fn may_leave(begun_ms: u64, now_ms: u64) -> bool {
+    now_ms.saturating_sub(begun_ms) <= FORWARDED_WITHIN_MS || is_planted(Bug::LeavesLate)
+}
+
 /// The open updates of a proxy.
 ///
 /// Invariant: what a keeper has heard of this proxy, and is not over, is in here. So a list of it is all that the next keeper needs.
 #[derive(Debug, Default)]
-pub(super) struct OpenUpdates {
+pub struct OpenUpdates {
     next: u64,
     of: BTreeMap<u64, Open>,
     lingering: usize,
@@ -42,7 +53,7 @@ enum State {
 
 impl OpenUpdates {
     /// An update begins. None: too many are open.
-    pub(super) fn begin(
+    pub fn begin(
         &mut self,
         keys: Option<Vec<String>>,
     ) -> Option<(u64, ToKeeper, oneshot::Receiver<u64>)> {
@@ -58,13 +69,16 @@ impl OpenUpdates {
 
     /// What a keeper has to know that does not know this proxy: all that is open, also what no keeper has acknowledged (trap W32). A life is
     /// the longest of a request.
-    pub(super) fn list(&self, now_ms: u64, life_ms: u64) -> Vec<ToKeeper> {
+    pub fn list(&self, now_ms: u64, life_ms: u64) -> Vec<ToKeeper> {
         let mut list = Vec::new();
         let is_young = |at_ms: u64| now_ms.saturating_sub(at_ms) < life_ms;
         if self.folded_ms.is_some_and(is_young) {
             list.push(ToKeeper::Fold { update: None });
         }
-        for (update, open) in &self.of {
+        let is_left_out = |open: &Open| {
+            matches!(open.state, State::Waits(_)) && is_planted(Bug::DeadAcknowledges)
+        };
+        for (update, open) in self.of.iter().filter(|(_, open)| !is_left_out(open)) {
             let (update, keys) = (*update, open.keys.clone());
             list.push(ToKeeper::Begin { update, keys });
             if matches!(open.state, State::Called | State::Lingers) {
@@ -75,7 +89,7 @@ impl OpenUpdates {
     }
 
     /// The keeper has acknowledged an update.
-    pub(super) fn begun(&mut self, update: u64, generation: u64) {
+    pub fn begun(&mut self, update: u64, generation: u64) {
         let Some(open) = self.of.get_mut(&update) else {
             return;
         };
@@ -89,7 +103,7 @@ impl OpenUpdates {
     }
 
     /// The keeper has refused an update, so it is not open there. One that is forwarded lingers here, for the next keeper.
-    pub(super) fn refused(&mut self, update: u64) {
+    pub fn refused(&mut self, update: u64) {
         let waits = |open: &Open| matches!(open.state, State::Waits(_));
         if self.of.get(&update).is_some_and(waits) {
             self.of.remove(&update);
@@ -97,19 +111,19 @@ impl OpenUpdates {
     }
 
     /// An update is over. None: it was before.
-    pub(super) fn end(&mut self, update: u64) -> Option<ToKeeper> {
+    pub fn end(&mut self, update: u64) -> Option<ToKeeper> {
         self.remove(update)?;
         Some(ToKeeper::End { update })
     }
 
     /// An update that a call may end.
-    pub(super) fn called(&mut self, update: u64) -> Option<ToKeeper> {
+    pub fn called(&mut self, update: u64) -> Option<ToKeeper> {
         self.of.get_mut(&update)?.state = State::Called;
         Some(ToKeeper::Linger { update })
     }
 
     /// Nobody will learn when an update ends.
-    pub(super) fn linger(&mut self, update: u64, now_ms: u64) -> Option<ToKeeper> {
+    pub fn linger(&mut self, update: u64, now_ms: u64) -> Option<ToKeeper> {
         if !self.of.contains_key(&update) {
             return None;
         }
@@ -124,7 +138,7 @@ impl OpenUpdates {
     }
 
     /// An update has ended at the keeper, by time or by hand.
-    pub(super) fn over(&mut self, update: u64) {
+    pub fn over(&mut self, update: u64) {
         let by_time = |open: &Open| matches!(open.state, State::Called | State::Lingers);
         if self.of.get(&update).is_some_and(by_time) {
             self.remove(update);
@@ -132,7 +146,7 @@ impl OpenUpdates {
     }
 
     /// How many updates have an end that this proxy learns.
-    pub(super) fn followed(&self) -> usize {
+    pub fn followed(&self) -> usize {
         let of = self.of.values();
         of.filter(|open| matches!(open.state, State::Waits(_) | State::Followed))
             .count()
@@ -149,7 +163,7 @@ impl OpenUpdates {
     }
 
     /// Whether an update is open.
-    pub(super) fn is_open(&self, update: u64) -> bool {
+    pub fn is_open(&self, update: u64) -> bool {
         self.of.contains_key(&update)
     }
 

@@ -14,7 +14,7 @@ const KEY_BYTES_SHOWN_MAX: usize = 100;
 /// The open updates of a keeper.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct OpenUpdates {
+pub struct ShownUpdates {
     /// How many updates are open.
     pub open: usize,
     /// Of those, the ones that nobody follows, and then the oldest: 64 at most.

@@ -1,11 +1,14 @@
 //! What a proxy and the keeper of requests send each other: lines of JSON over a socket of the machine.
 
-use super::shown::OpenUpdates;
+use super::shown::ShownUpdates;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+/// A request leaves at most so many milliseconds after the begin of its update. An older acknowledgement is worth nothing.
+pub(super) const FORWARDED_WITHIN_MS: u64 = 5_000;
 
 /// A line has at most so many bytes.
 const LINE_BYTES_MAX: u64 = 256 << 10;
@@ -16,43 +19,76 @@ pub const KEY_BYTES_OF_UPDATE_MAX: usize = 32 << 10;
 /// What a proxy sends. Updates have numbers of the proxy's own.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum ToKeeper {
+pub enum ToKeeper {
     /// Which proxy this is: a random number of its life, and its process. All its open updates follow, and then [`ToKeeper::Listed`].
-    Hello { life: u64, process: u32 },
+    Hello {
+        /// A random number of the proxy's life.
+        life: u64,
+        /// Its process.
+        process: u32,
+    },
     /// All that is open has been said.
     Listed,
     /// An update is about to be forwarded, or is open already. Without keys it may change anything.
     Begin {
+        /// The proxy's number of the update.
         update: u64,
+        /// What it changes. None: anything.
         keys: Option<Vec<String>>,
     },
     /// The update is visible, or it never will be.
-    End { update: u64 },
+    End {
+        /// The proxy's number of the update.
+        update: u64,
+    },
     /// Nobody will learn when the update ends: it is over when the longest life of a request has passed.
-    Linger { update: u64 },
+    Linger {
+        /// The proxy's number of the update.
+        update: u64,
+    },
     /// The update lingers as one of many, which count as one: something may be changing until the longest life of a request has passed. A
     /// list says it without an update.
-    Fold { update: Option<u64> },
+    Fold {
+        /// The proxy's number of the update.
+        update: Option<u64>,
+    },
     /// A person asks what is open. The keeper answers with [`ToProxy::Shown`].
     Show,
     /// A person knows that an update is over: the keeper's number of it. The keeper answers with [`ToProxy::ByHand`].
-    EndByHand { id: u64 },
+    EndByHand {
+        /// The keeper's number of the update.
+        id: u64,
+    },
 }
 
 /// What the keeper sends.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum ToProxy {
+pub enum ToProxy {
     /// The keeper has taken the list.
-    Welcome { life_ms: u64 },
+    Welcome {
+        /// The longest time that the origin may work on one request, in milliseconds.
+        life_ms: u64,
+    },
     /// The words of the update are odd, in the table of this generation.
-    Begun { update: u64, generation: u64 },
+    Begun {
+        /// The proxy's number of the update.
+        update: u64,
+        /// That of the table.
+        generation: u64,
+    },
     /// Too many updates are open: this one must not be forwarded.
-    Refused { update: u64 },
+    Refused {
+        /// The proxy's number of the update.
+        update: u64,
+    },
     /// An update that nobody could follow has ended, by time or by hand.
-    Over { update: u64 },
+    Over {
+        /// The proxy's number of the update.
+        update: u64,
+    },
     /// What is open.
-    Shown(OpenUpdates),
+    Shown(ShownUpdates),
     /// What became of an update that a person has ended.
     ByHand(ByHand),
 }

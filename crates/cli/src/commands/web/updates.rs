@@ -6,7 +6,7 @@ use crate::failure::{Code, Failure};
 use clap::Args;
 use serde_json::json;
 use std::path::{Path, PathBuf};
-use thorp_web::{ByHand, HandError, OpenUpdates, ShownUpdate, end_by_hand, open_updates};
+use thorp_web::{ByHand, HandError, ShownUpdate, ShownUpdates, end_by_hand, open_updates};
 
 /// What `thorp web updates` is told.
 #[derive(Args, Debug)]
@@ -103,9 +103,9 @@ async fn end_all(table: &Path) -> Result<Vec<u64>, Failure> {
     Ok(ended)
 }
 
-fn tell(options: &Options, ended: &[u64], shown: &OpenUpdates) -> Result<(), Failure> {
+fn tell(options: &Options, ended: &[u64], shown: &ShownUpdates) -> Result<(), Failure> {
     if options.json {
-        let OpenUpdates { open, updates, .. } = shown;
+        let ShownUpdates { open, updates, .. } = shown;
         return say_json(&json!({ "ended": ended, "open": open, "updates": updates }));
     }
     for id in ended {
