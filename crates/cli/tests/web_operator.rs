@@ -7,6 +7,7 @@
 
 mod common;
 
+use common::dev_village::document;
 use common::schema::Schema;
 use common::shop::{self, Proxy, Shop};
 use serde_json::Value;
@@ -16,7 +17,7 @@ use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use thorp_testing::{eventually, finish, signal};
+use thorp_testing::{Process, eventually, finish, signal};
 
 /// A shop whose database is ready.
 fn ready() -> Option<Shop> {
@@ -257,6 +258,54 @@ fn a_reload_takes_what_is_good_and_drops_no_request() {
     assert_eq!(proxy.get(), (String::from("second"), false));
     assert_eq!(proxy.process.terminate(), 0);
     assert_eq!(shop.names(), "");
+}
+
+#[test]
+fn a_new_certificate_counts_after_a_reload() {
+    if Command::new("openssl").arg("version").output().is_err() {
+        return common::skip("openssl");
+    }
+    let user = common::dev_village::User::new();
+    let run = |script: &str| {
+        let said = finish(user.shell(script));
+        assert_eq!(said.code, 0, "{script}: {}", said.err);
+        said.out
+    };
+    run(
+        "thorp ca init village; for name in a b; do thorp invite $name --dir village --out $name; done",
+    );
+    run("cp a/node.pem tls.crt; cp a/node.key tls.key");
+    let origin = shop::origin("Vary: Cookie", "an item");
+    let flags =
+        "--tls-certificate tls.crt --tls-key tls.key --status 127.0.0.1:0 --listen 127.0.0.1:0";
+    let line = format!("exec thorp web --origin {origin} {flags} --json --until-stdin-closes");
+    let process = Process::start(user.shell(&line));
+    let document = document(&process);
+    let at = |part: &str| document[part].as_str().unwrap().to_owned();
+    let (address, status) = (at("address"), at("status"));
+    let serves = |name: &str| {
+        let shown =
+            format!("openssl s_client -connect {address} </dev/null 2>/dev/null | openssl x509");
+        run(&shown) == run(&format!("openssl x509 -in {name}/node.pem"))
+    };
+    let reload = |taken: u64, refused: u64| {
+        signal("HUP", process.id());
+        eventually("it has read its files", || {
+            let said = finish(user.shell(&format!("thorp web status --proxy {status} --json")));
+            let document: Value = serde_json::from_str(&said.out).unwrap_or_default();
+            let of = &document["reloads"];
+            (&of["taken"], &of["refused"]) == (&taken.into(), &refused.into())
+        });
+    };
+    assert!(serves("a"));
+    // A certificate without its key is refused, and the one of before stays.
+    run("cp b/node.pem tls.crt");
+    reload(0, 1);
+    assert!(serves("a"));
+    run("cp b/node.key tls.key");
+    reload(1, 1);
+    assert!(serves("b"));
+    assert_eq!(process.terminate(), 0);
 }
 
 #[test]

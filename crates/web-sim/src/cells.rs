@@ -95,6 +95,10 @@ impl Cells for Seen {
         self.pass();
         self.memory.get(at)
     }
+
+    fn glance(&self, at: usize) -> u64 {
+        self.memory.get(at)
+    }
 }
 
 impl Writable for Seen {

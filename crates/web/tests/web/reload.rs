@@ -2,9 +2,10 @@
 
 use crate::origin::{CACHE_BYTES, OwnDoor, Site, Step, answer};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 use thorp_versions::{Memory, Reader};
-use thorp_web::Recipe;
+use thorp_web::{Door, Recipe, WatchedProxy};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 const RECIPE: &str = r#"
@@ -77,31 +78,58 @@ async fn an_answer_that_has_begun_goes_on_and_its_proxy_ends_then() {
     panic!("the proxy of before is still there");
 }
 
+#[tokio::test]
+async fn a_proxy_gives_its_memory_back_also_while_somebody_has_it() {
+    let (site, _source) = Site::kept(RECIPE, |_| answer("Cache-Control: max-age=60", "a")).await;
+    site.get("/items/1").await;
+    site.get("/other").await;
+    // As a request has it that does not end.
+    let before = site.door().proxy();
+    let stored = || {
+        let door = Arc::new(Door::new(Arc::clone(&before), None));
+        let status = WatchedProxy::new(door, None).status();
+        (status.entries.count, status.others.count)
+    };
+    assert_eq!(stored(), (1, 1));
+    renew(&site.door(), site.origin_address(), RECIPE);
+    assert_eq!(stored(), (0, 0));
+}
+
 /// Requests come all the time while proxies take each other's place: each is answered, and by a recipe of its moment.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_request_is_lost_while_proxies_change() {
     let (site, _source) = Site::kept(RECIPE, |_| answer("", "a")).await;
-    let origin = site.origin_address().to_owned();
-    let door = site.door();
+    let (door, origin) = (site.door(), site.origin_address().to_owned());
     let site = Arc::new(site);
+    let (answered, stop) = (
+        Arc::new(AtomicUsize::new(0)),
+        Arc::new(AtomicBool::new(false)),
+    );
     let clients = (0..4).map(|_| {
-        let site = Arc::clone(&site);
+        let (site, answered, stop) = (Arc::clone(&site), Arc::clone(&answered), Arc::clone(&stop));
         tokio::spawn(async move {
-            for _ in 0..100 {
+            while !stop.load(Ordering::SeqCst) {
                 let got = site.get("/items/1").await;
                 assert_eq!((got.status, got.body.as_str()), (200, "a"));
+                answered.fetch_add(1, Ordering::SeqCst);
             }
         })
     });
     let clients: Vec<_> = clients.collect();
-    let mut changes = 0;
-    while clients.iter().any(|client| !client.is_finished()) {
-        renew(&door, &origin, if changes % 2 == 0 { "" } else { RECIPE });
-        changes += 1;
-        tokio::task::yield_now().await;
+    for change in 0..20 {
+        let before = answered.load(Ordering::SeqCst);
+        renew(&door, &origin, if change % 2 == 0 { "" } else { RECIPE });
+        // More requests than were under way.
+        while answered.load(Ordering::SeqCst) < before + 8 {
+            assert!(
+                !clients.iter().any(|client| client.is_finished()),
+                "a request was lost"
+            );
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
     }
+    stop.store(true, Ordering::SeqCst);
     for client in clients {
         client.await.expect("each request is answered");
     }
-    assert!(changes > 2, "{changes}");
 }
