@@ -64,7 +64,7 @@ const BEFORE: [(&str, &str); 40] = [
         "thorp put thorp://dev/notes --text hello; thorp dump thorp://dev/notes notes.jsonl",
     ),
     ("watch", HELLO),
-    ("web", "printf '[tables]\n' > shop.toml"),
+    ("web", "printf '[tables]\n' > shop.toml; : > auction.toml"),
     ("put", "echo plan > plan.pdf"),
     (
         "updates",
