@@ -22,6 +22,8 @@ READS ?= 20000
 SECONDS ?= 600
 EDITS ?= 1000
 PEER_SECONDS ?= 30
+DEMO_SECONDS ?= 20
+RACE_REQUESTS ?= 100000
 BROKEN_READS ?= 100000
 UNBOUND ?= AnswerNotWithheld WritersNotAsked MissedNotCounted SeenWhenSent HeadsNotAwaited ReadLeaseBesideWriter
 ANSWERS ?= 100000
@@ -35,7 +37,7 @@ FAILOVER ?=
 BUILT = $(or $(CARGO_TARGET_DIR),target)
 SKIPPED = $(abspath $(BUILT))/skipped.txt
 
-.PHONY: help build demo demo-rights demo-consistency test lint floors tla tla-deep unit models-beside kill trace histories identities bounds wiki wiki-edits wagtail-edits web-peers rights-elsewhere sim logs mixed anomalies hostile same back campaign bugs web-sim web-sim-bugs fuzz http-cache-tests tls bench large failover lab scale ocean planning clean
+.PHONY: help build demo demo-rights demo-consistency test lint floors tla tla-deep unit models-beside kill trace histories identities bounds wiki wiki-edits wagtail-edits web-demo web-home-race web-peers rights-elsewhere sim logs mixed anomalies hostile same back campaign bugs web-sim web-sim-bugs fuzz http-cache-tests tls bench large failover lab scale ocean planning clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -149,6 +151,19 @@ wagtail-edits: ## The same for Wagtail 8 (PyPI): make wagtail-edits EDITS=1000
 	$(CARGO) build --release -p thorp-cli
 	BUILT=$(BUILT) scripts/wagtail.sh $(BUILT)/release/thorp --edits $(EDITS)
 	BUILT=$(BUILT) WITHOUT='"menu:t", ' scripts/wagtail.sh $(BUILT)/release/thorp --edits 200 --expect-differences
+
+web-demo: ## The auction house behind thorp web, and behind a cache with a lifetime of one second: stale answers of both: make web-demo DEMO_SECONDS=20
+	$(CARGO) build --release -p thorp-cli
+	$(CARGO) build --release -p thorp-examples --bin auction
+	$(CARGO) build --release -p thorp-bench --bin web_demo
+	$(BUILT)/release/web_demo $(BUILT)/release/thorp $(BUILT)/release/auction --seconds $(DEMO_SECONDS)
+
+web-home-race: ## Homes and proxies are killed under load: no answer is stale; broken builds are noticed: make web-home-race RACE_REQUESTS=100000
+	THORP_RACE_REQUESTS=$(RACE_REQUESTS) $(CARGO) test --release -p thorp-cli --test web_home nobody
+	@for bug in VoteLeavesEven EvidenceAfterAnswer TableAfterAnswer; do \
+		THORP_PLANTED_BUG=$$bug $(CARGO) test --release -p thorp-cli --features planted-bugs --target-dir $(BUILT)/planted \
+			--test web_home blind || exit 1; \
+	done
 
 web-peers: ## Stale answers of thorp web, Varnish, nginx and Traffic Server, purged after each update (Debian 12): make web-peers PEER_SECONDS=30
 	$(CARGO) build --release -p thorp-cli

@@ -68,11 +68,9 @@ impl<'a> HomeFields<'a> {
             });
         }
         let mut read: Vec<&str> = Vec::new();
-        for member in reads.split(',').map(str::trim) {
-            if member.is_empty() && reads.trim().is_empty() {
-                break;
-            }
-            let mut words = member.split(' ');
+        let is_none = reads.trim().is_empty();
+        for member in reads.split(',').filter(|_| !is_none) {
+            let mut words = member.trim().split(' ');
             let name = words.next()?;
             let home = homes.iter_mut().find(|home| home.name == name)?;
             if read.contains(&name) {

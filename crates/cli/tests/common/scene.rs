@@ -65,7 +65,7 @@ const BEFORE: [(&str, &str); 42] = [
         "thorp put thorp://dev/notes --text hello; thorp dump thorp://dev/notes notes.jsonl",
     ),
     ("watch", HELLO),
-    ("web", "printf '[tables]\n' > shop.toml"),
+    ("web", "printf '[tables]\n' > shop.toml; : > auction.toml"),
     ("web", "printf '[[routes]]\npath = \"/\"\n' > pages.toml"),
     (
         "web",

@@ -18,6 +18,8 @@ pub(crate) type Transfer = (usize, usize, i64);
 pub(crate) struct Village {
     dirs: [PathBuf; 2],
     knows: [bool; 2],
+    /// Of both homes, at each start.
+    flags: Vec<String>,
     pub(crate) homes: [Option<HomeProcess>; 2],
     identity: String,
     site: String,
@@ -31,6 +33,15 @@ impl Village {
 
     /// Homes that know each other, or do not.
     pub(crate) fn start_knowing(dir: &Path, knows: [bool; 2]) -> Self {
+        Self::start_all(dir, knows, &[])
+    }
+
+    /// Homes that have these flags at each start.
+    pub(crate) fn start_with(dir: &Path, flags: &[&str]) -> Self {
+        Self::start_all(dir, [true; 2], flags)
+    }
+
+    fn start_all(dir: &Path, knows: [bool; 2], flags: &[&str]) -> Self {
         let dirs = NAMES.map(|name| dir.join(name));
         for dir in &dirs {
             std::fs::create_dir(dir).unwrap();
@@ -52,10 +63,10 @@ impl Village {
             assert_eq!(said.code, 0, "{}", said.err);
         };
         invite("alps", "home", &dirs[0].join("home/identity"));
-        let alps = start_home(&dirs, 0, knows[0], &[]);
+        let alps = start_home(&dirs, 0, knows[0], flags);
         invite("dale", "home", &dirs[1].join("identity"));
         invite("valley", "site", &dir.join("valley"));
-        let dale = start_home(&dirs, 1, knows[1], &[]);
+        let dale = start_home(&dirs, 1, knows[1], flags);
         let site = format!("unix:{}/site.sock", dir.display());
         let of_site = dir.join("valley").display().to_string();
         let identity = alps.identity.clone();
@@ -72,6 +83,7 @@ impl Village {
         Village {
             dirs,
             knows,
+            flags: flags.iter().map(|flag| String::from(*flag)).collect(),
             homes: [Some(alps), Some(dale)],
             identity,
             site,
@@ -103,7 +115,9 @@ impl Village {
     }
 
     pub(crate) fn restart_with(&mut self, which: usize, flags: &[&str]) {
-        self.homes[which] = Some(start_home(&self.dirs, which, self.knows[which], flags));
+        let always = self.flags.iter().map(String::as_str);
+        let flags: Vec<&str> = always.chain(flags.iter().copied()).collect();
+        self.homes[which] = Some(start_home(&self.dirs, which, self.knows[which], &flags));
     }
 
     /// The directory of a home.

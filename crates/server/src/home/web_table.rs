@@ -96,7 +96,7 @@ impl WebTable {
         let mut ended = Vec::new();
         for op in &batch.ops {
             match Written::of(op) {
-                Some(Written::Change(position, keys)) => self.ledger.change(position.0, Some(keys)),
+                Some(Written::Change(position, keys)) => self.ledger.change(position.0, keys),
                 Some(Written::Vote(vote, keys)) => self.ledger.vote(vote, Some(keys)),
                 Some(Written::End(vote)) => ended.push(vote),
                 Some(Written::Unreadable(error)) => {
@@ -155,7 +155,8 @@ const LATE_MS: u64 = 300;
 /// What an operation of a batch is, for the table.
 #[derive(PartialEq, Debug)]
 enum Written {
-    Change(Position, Vec<Place>),
+    /// None: nobody can say what has changed.
+    Change(Position, Option<Vec<Place>>),
     Vote(Vec<u8>, Vec<Place>),
     End(Vec<u8>),
     /// Nobody can say what it changes.
@@ -238,8 +239,8 @@ fn is_in(key: &[u8], (from, to): (Vec<u8>, Vec<u8>)) -> bool {
     key >= from.as_slice() && key < to.as_slice()
 }
 
-/// The places of what a commit has changed.
-fn changed(changes: &[PageChange]) -> Vec<Place> {
+/// The places of what a commit has changed. None: nobody can say.
+fn changed(changes: &[PageChange]) -> Option<Vec<Place>> {
     let mut places = Places::default();
     for change in changes {
         match &change.slots {
@@ -249,10 +250,13 @@ fn changed(changes: &[PageChange]) -> Vec<Place> {
                 }
             }
             // A page of a large object, whose head is in the same commit.
-            PageSlots::Whole => places.object(change.page, Slot(0)),
+            PageSlots::Whole if change.page.page.is_overflow() => {
+                places.object(change.page, Slot(0));
+            }
+            PageSlots::Whole => return None,
         }
     }
-    places.into()
+    Some(places.into())
 }
 
 /// The places of what a part will change. With a new object the extent of its segment may rise.
@@ -302,4 +306,205 @@ fn random_number() -> Result<u64, ServerError> {
     let mut bytes = [0; 8];
     random(&mut bytes)?;
     Ok(u64::from_le_bytes(bytes).max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use thorp_model::{
+        Blob, CommitId, CommitRequest, Generation, HomeId, Mark, MemberId, NewValue, Outcome,
+        PageWrites, Purpose, Refusal, Registration, SlotChange, Stamp,
+    };
+    use thorp_versions::{Denied, Evidence, Followed};
+
+    const PAGE: PageId = PageId::new(3, 4);
+    const SLOT: Slot = Slot(5);
+
+    fn place(key: &str) -> Place {
+        Place::of(key)
+    }
+
+    fn sorted(keys: &[&str]) -> Vec<Place> {
+        let mut places: Vec<Place> = keys.iter().map(|key| place(key)).collect();
+        places.sort_unstable();
+        places
+    }
+
+    fn log(position: u64, page: PageId, slots: PageSlots) -> Op {
+        let position = Position(position);
+        let record = LogRecord {
+            position,
+            stamp: Stamp::default(),
+            commit: None,
+            changes: vec![PageChange { page, slots }],
+        };
+        records::put(Table::Log, records::log_key(position), &record)
+    }
+
+    fn change(position: u64) -> Op {
+        let slots = PageSlots::Some(vec![(SLOT, SlotChange::Invalid)]);
+        log(position, PAGE, slots)
+    }
+
+    const REGISTRATION: Registration = Registration(1);
+
+    fn vote(op: WriteOp, ended: Option<Outcome>) -> Op {
+        let id = CommitId {
+            member: MemberId(7),
+            sequence: 9,
+        };
+        let writes = vec![PageWrites {
+            page: PAGE,
+            slots: vec![(SLOT, op)],
+        }];
+        let part = Part {
+            home: HomeId(1),
+            evidence: Position(0),
+            reads: Vec::new(),
+            writes,
+            under: None,
+        };
+        let request = CommitRequest {
+            id,
+            registration: REGISTRATION,
+            part,
+            with: Vec::new(),
+            depends_on: Vec::new(),
+            after: Stamp::default(),
+        };
+        let record = VoteRecord {
+            request,
+            stamp: Stamp::default(),
+            ended,
+        };
+        records::put(Table::Meta, vote_key(), &record)
+    }
+
+    fn vote_key() -> Vec<u8> {
+        records::vote_key(REGISTRATION, 9)
+    }
+
+    fn write() -> WriteOp {
+        WriteOp::Write {
+            generation: Generation(1),
+            value: NewValue::Inline(Blob::from(b"new".as_slice())),
+        }
+    }
+
+    fn create() -> WriteOp {
+        WriteOp::Create {
+            generation: Generation(1),
+            value: NewValue::Inline(Blob::from(b"new".as_slice())),
+        }
+    }
+
+    #[test]
+    fn a_commit_changes_objects_pages_and_segments() {
+        let keys = sorted(&["3/4.5", "3/4", "3"]);
+        let changed = Written::Change(Position(8), Some(keys.clone()));
+        assert_eq!(Written::of(&change(8)), Some(changed));
+        let voted = Written::Vote(vote_key(), keys);
+        assert_eq!(Written::of(&vote(write(), None)), Some(voted));
+        // What creates may raise the extent, which scans read.
+        let keys = sorted(&["3/4.5", "3/4", "3/0.0", "3/0", "3"]);
+        let voted = Written::Vote(vote_key(), keys);
+        assert_eq!(Written::of(&vote(create(), None)), Some(voted));
+    }
+
+    #[test]
+    fn a_vote_ends_with_its_outcome_or_with_its_record() {
+        let outcome = Some(Outcome::Refused(Refusal::Elsewhere));
+        let ended = || Some(Written::End(vote_key()));
+        assert_eq!(Written::of(&vote(write(), outcome)), ended());
+        let forgotten = records::delete(Table::Meta, vote_key());
+        assert_eq!(Written::of(&forgotten), ended());
+        let other = records::delete(Table::Meta, records::segment_key(PAGE.segment));
+        assert_eq!(Written::of(&other), None);
+    }
+
+    #[test]
+    fn what_nobody_can_name_is_unknown() {
+        let whole = |page| Written::of(&log(8, page, PageSlots::Whole));
+        let large = PageId {
+            page: PageNo::OVERFLOW_FIRST,
+            ..PAGE
+        };
+        assert!(matches!(whole(large), Some(Written::Change(_, Some(_)))));
+        assert!(matches!(whole(PAGE), Some(Written::Change(_, None))));
+        for table in [Table::Log, Table::Meta] {
+            let (key, value) = (vote_key(), vec![0xff; 3]);
+            let garbage = Op::Put { table, key, value };
+            let found = Written::of(&garbage);
+            assert!(matches!(found, Some(Written::Unreadable(_))), "{found:?}");
+        }
+        assert!(!removes_segment(&change(8)));
+    }
+
+    /// A table, and who reads it.
+    fn table(place: &Path) -> (WebTable, Followed) {
+        let path = place.join("web.table");
+        let kept = Kept::make(&path, Terms::of_home("alps"), 1).unwrap();
+        let mut ledger = HomeLedger::new(Writer::new(Arc::new(kept)));
+        ledger.begin(77, 5, []);
+        let mut table = WebTable {
+            ledger,
+            beat_ms: Some(0),
+            late: VecDeque::new(),
+        };
+        table.turned();
+        let reader = Followed::new(path, Terms::of_home("alps"));
+        reader.look().unwrap();
+        (table, reader)
+    }
+
+    fn batch(ops: Vec<Op>) -> Batch {
+        Batch {
+            mark: Mark(1),
+            purpose: Purpose::NewData,
+            ops,
+        }
+    }
+
+    fn checked(reader: &Followed, generation: u64, sequence: u64) -> Result<(), Denied> {
+        let evidence = Evidence {
+            generation,
+            sequence,
+        };
+        let checked = reader.check_these(evidence, [place("3/4")].into_iter(), now_ms());
+        checked.map(drop)
+    }
+
+    #[test]
+    fn a_batch_is_in_the_table_when_it_is_appended() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut table, reader) = table(dir.path());
+        assert_eq!(checked(&reader, 77, 5), Ok(()));
+        table.append(&batch(vec![vote(write(), None)]));
+        assert_eq!(checked(&reader, 77, 5), Err(Denied::Open(place("3/4"))));
+        // The vote is forgotten with the batch that carries it out.
+        let forgotten = records::delete(Table::Meta, vote_key());
+        table.append(&batch(vec![forgotten, change(6)]));
+        assert_eq!(checked(&reader, 77, 5), Err(Denied::Changed(place("3/4"))));
+        assert_eq!(checked(&reader, 77, 6), Ok(()));
+    }
+
+    #[test]
+    fn what_cannot_be_read_ends_all_and_an_end_ends_hits() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut table, reader) = table(dir.path());
+        let garbage = Op::Put {
+            table: Table::Log,
+            key: vec![1],
+            value: vec![0xff],
+        };
+        table.append(&batch(vec![garbage]));
+        assert_eq!(checked(&reader, 77, 5), Err(Denied::OtherGeneration));
+        let generation = thorp_versions::Versions::evidence(&reader).generation;
+        assert_eq!(checked(&reader, generation, 5), Err(Denied::NoBeat));
+        table.turned();
+        assert_eq!(checked(&reader, generation, 5), Ok(()));
+        table.end();
+        table.turned();
+        assert_eq!(checked(&reader, generation, 5), Err(Denied::NoBeat));
+    }
 }
