@@ -219,7 +219,7 @@ impl<'a> SetUp<'a> {
             if self.setting(setting).await? == value {
                 continue;
             }
-            let reload = String::from("SELECT pg_reload_conf()");
+            let reload = String::from("SELECT pg_catalog.pg_reload_conf()");
             let set = format!("ALTER SYSTEM SET {setting} = {value}");
             let reset = format!("ALTER SYSTEM RESET {setting}");
             steps.push(Step::new(what, &[set, reload.clone()], &[reset, reload]));
@@ -312,9 +312,9 @@ impl<'a> SetUp<'a> {
     async fn slot(&self) -> Result<Option<Step>, PostgresError> {
         let name = self.source.name();
         let question = "SELECT count(*) FROM pg_replication_slots WHERE slot_name = $1";
-        let sql = format!("SELECT pg_create_logical_replication_slot('{name}', 'pgoutput')");
+        let sql = format!("SELECT pg_catalog.pg_create_logical_replication_slot('{name}', 'pgoutput')");
         let undo = format!(
-            "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = '{name}'"
+            "SELECT pg_catalog.pg_drop_replication_slot(slot_name) FROM pg_catalog.pg_replication_slots WHERE slot_name = '{name}'"
         );
         let step = Step::new(
             "keep the log for the keeper, also while it is away",

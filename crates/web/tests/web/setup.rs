@@ -127,6 +127,45 @@ async fn undo_passes_over_tables_that_were_dropped_since() {
     assert_eq!(set_up.plan_undo().await.expect("a plan").steps, []);
 }
 
+/// What the owner of a database makes there, who is no superuser: functions that fit better than PostgreSQL's own, and settings.
+const TRAP: &str = "
+    CREATE TABLE item (id int PRIMARY KEY, shelf int, price int);
+    CREATE FUNCTION public.grab() RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+        IF (SELECT rolsuper FROM pg_catalog.pg_roles WHERE rolname = current_user) THEN ALTER ROLE evil SUPERUSER; END IF;
+    END $$;
+    CREATE FUNCTION public.format(text, name, name) RETURNS text LANGUAGE sql AS $$ SELECT grab(); SELECT 'x' $$;
+    CREATE FUNCTION public.current_setting(text) RETURNS text LANGUAGE sql AS $$ SELECT grab(); SELECT 'x' $$;
+    ALTER DATABASE victim SET search_path = public, pg_catalog;
+    ALTER DATABASE victim SET statement_timeout = '1ms';
+    ALTER DATABASE victim SET role = evil;
+";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_owner_of_a_database_makes_there_is_not_run() {
+    let Some(database) = Database::start_with(&["wal_level=logical"]).await else {
+        return;
+    };
+    let client = database.connect().await;
+    run(&client, "CREATE ROLE evil LOGIN").await;
+    run(&client, "CREATE DATABASE victim OWNER evil").await;
+    let address = database.address().replace("dbname=postgres", "dbname=victim");
+    let evil = database.address_of("evil");
+    let evil = evil.replace("dbname=postgres", "dbname=victim");
+    let (evil, connection) = tokio_postgres::connect(&evil, tokio_postgres::NoTls)
+        .await
+        .expect("a session");
+    tokio::spawn(connection);
+    run(&evil, TRAP).await;
+    let source = source(&address);
+    let set_up = SetUp::of(&source, "keeper").await.expect("a session");
+    let plan = set_up.plan(Some(&recipe(RECIPE))).await.expect("a plan");
+    set_up.apply(&plan).await.expect("it is done");
+    check(&source, &recipe(RECIPE)).await.expect("it answers");
+    let question = "SELECT rolsuper FROM pg_roles WHERE rolname = 'evil'";
+    let row = client.query_one(question, &[]).await.expect("a role");
+    assert!(!row.get::<_, bool>(0));
+}
+
 /// Set-up needs a superuser, the keeper does not.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_keeper_with_the_role_of_set_up_goes_live() {
@@ -141,7 +180,10 @@ async fn a_keeper_with_the_role_of_set_up_goes_live() {
     let problems = found.iter().filter(|it| it.severity == Severity::Problem);
     assert_eq!(problems.collect::<Vec<_>>(), Vec::<&Finding>::new());
     assert_eq!(severity(&found, "watchdog"), Severity::Warning);
+    // The owner of the database may set this. It does not count for the keeper.
+    run(&client, "ALTER DATABASE postgres SET statement_timeout = '1ms'").await;
     let kept = Kept::beside(database, "keeper", RECIPE).await;
+    run(&client, "ALTER DATABASE postgres RESET ALL").await;
     let client = kept.database.connect().await;
     let evidence = kept.reader.evidence();
     assert_eq!(kept.check(evidence, &item(1)), Ok(()));
