@@ -39,6 +39,8 @@ pub enum PostgresError {
     Rights(Vec<String>),
     /// Only a superuser can set a database up, and this role is none.
     NoSuperuser(String),
+    /// The schema in which set-up notes what it does is not set-up's own: its name, and what is wrong with it.
+    Strangers(String, Vec<String>),
     /// A statement of set-up failed: which, and why.
     Step(String, Box<PostgresError>),
     /// The database wants TLS.
@@ -107,6 +109,11 @@ impl fmt::Display for PostgresError {
             PostgresError::NoSuperuser(role) => write!(
                 f,
                 "role {role} is no superuser of the database: give the URL of one, as `sudo -u postgres thorp web setup --postgres postgresql:///shop`"
+            ),
+            PostgresError::Strangers(schema, found) => write!(
+                f,
+                "set-up cannot trust schema {schema}, whose statements run as a superuser: {}. If a keeper was never set up here, drop it: DROP SCHEMA {schema} CASCADE. Else look who has changed it",
+                found.join("; ")
             ),
             PostgresError::Step(statement, error) => write!(
                 f,

@@ -89,6 +89,7 @@ impl<'a> SetUp<'a> {
     ///
     /// The database does not answer.
     pub async fn plan(&self, recipe: Option<&Recipe>) -> Result<Plan, PostgresError> {
+        self.is_own().await?;
         let relations = schema::relations(&self.client, &self.schema).await?;
         let mut plan = Plan {
             not_captured: schema::not_captured(&self.client, &relations).await?,
@@ -116,6 +117,7 @@ impl<'a> SetUp<'a> {
     ///
     /// The database does not answer, or a keeper runs.
     pub async fn plan_undo(&self) -> Result<Plan, PostgresError> {
+        self.is_own().await?;
         let mut plan = Plan::default();
         let name = self.source.name();
         if let Some(process) = active(&self.client, name).await? {
@@ -198,6 +200,15 @@ impl<'a> SetUp<'a> {
         ];
         let step = Step::new("note how to take everything back", &sql, &[]);
         Ok((!self.has_schema().await?).then_some(step))
+    }
+
+    /// What is noted there runs as a superuser. So nobody else may have written it.
+    async fn is_own(&self) -> Result<(), PostgresError> {
+        let found = strangers(&self.client, &self.schema, self.role).await?;
+        match found.is_empty() {
+            true => Ok(()),
+            false => Err(PostgresError::Strangers(self.schema.clone(), found)),
+        }
     }
 
     async fn has_schema(&self) -> Result<bool, PostgresError> {
@@ -335,6 +346,34 @@ pub(super) async fn active(client: &Client, slot: &str) -> Result<Option<i32>, P
     let question = "SELECT active_pid FROM pg_replication_slots WHERE slot_name = $1";
     let row = client.query_opt(question, &[&slot]).await?;
     Ok(row.and_then(|row| row.get(0)))
+}
+
+/// What is not set-up's own in its schema: somebody who is no superuser owns it or has rights to it, or it runs something.
+pub(super) async fn strangers(
+    client: &Client,
+    schema: &str,
+    role: &str,
+) -> Result<Vec<String>, PostgresError> {
+    // The keeper's role may use the schema, and change the table that keepers lock. That one has no rows.
+    let question = "
+        WITH space AS (SELECT * FROM pg_namespace WHERE nspname = $1),
+        things AS (
+            SELECT 'the schema' AS thing, nspowner AS owner, nspacl AS rights, 'USAGE' AS allowed FROM space
+            UNION ALL SELECT 'table ' || quote_ident(relname), relowner, relacl, CASE relname WHEN 'lock' THEN 'UPDATE' END
+                FROM pg_class WHERE relnamespace = (SELECT oid FROM space)
+            UNION ALL SELECT 'function ' || quote_ident(proname), proowner, NULL, NULL
+                FROM pg_proc WHERE pronamespace = (SELECT oid FROM space)
+        )
+        SELECT format('%s belongs to role %I', thing, rolname) FROM things JOIN pg_roles ON pg_roles.oid = owner WHERE NOT rolsuper
+        UNION ALL
+        SELECT format('%s lets %I do %s', thing, coalesce(rolname, 'public'), privilege_type)
+            FROM things, aclexplode(rights) LEFT JOIN pg_roles ON pg_roles.oid = grantee
+            WHERE rolsuper IS NOT TRUE AND NOT (rolname IS NOT DISTINCT FROM $2 AND privilege_type IS NOT DISTINCT FROM allowed)
+        UNION ALL
+        SELECT format('table %I has triggers or rules', relname)
+            FROM pg_class WHERE relnamespace = (SELECT oid FROM space) AND (relhastriggers OR relhasrules)";
+    let rows = client.query(question, &[&schema, &role]).await?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
 /// The schema of what set-up makes for a keeper of this name.

@@ -140,6 +140,15 @@ const TRAP: &str = "
     ALTER DATABASE victim SET role = evil;
 ";
 
+/// The schema of another set-up, made beforehand.
+const PLANTED: &str = "
+    CREATE SCHEMA second_web;
+    CREATE TABLE second_web.undo (step int, what text, statement text);
+    CREATE FUNCTION second_web.grab() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM grab(); RETURN new; END $$;
+    CREATE TRIGGER grab BEFORE INSERT ON second_web.undo FOR EACH ROW EXECUTE FUNCTION second_web.grab();
+    GRANT INSERT ON second_web.undo TO PUBLIC;
+";
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_owner_of_a_database_makes_there_is_not_run() {
     let Some(database) = Database::start_with(&["wal_level=logical"]).await else {
@@ -164,6 +173,16 @@ async fn what_the_owner_of_a_database_makes_there_is_not_run() {
     let question = "SELECT rolsuper FROM pg_roles WHERE rolname = 'evil'";
     let row = client.query_one(question, &[]).await.expect("a role");
     assert!(!row.get::<_, bool>(0));
+    // What would run as a superuser is not taken from another hand.
+    run(&evil, PLANTED).await;
+    let second = Postgres::new(&address, "second").expect("an address");
+    let set_up = SetUp::of(&second, "keeper").await.expect("a session");
+    let refused = [set_up.plan(None).await, set_up.plan_undo().await];
+    for refused in refused.map(|plan| plan.expect_err("it is evil's").to_string()) {
+        for words in ["the schema belongs to role evil", "lets public do INSERT", "has triggers"] {
+            assert!(refused.contains(words), "{refused}");
+        }
+    }
 }
 
 /// Set-up needs a superuser, the keeper does not.
