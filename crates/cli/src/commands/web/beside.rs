@@ -3,6 +3,7 @@
 use super::config::WebConfig;
 use super::{source, usage};
 use crate::failure::Failure;
+use crate::text;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -108,7 +109,10 @@ async fn tell(mut health: watch::Receiver<Health>) {
     while health.changed().await.is_ok() {
         match &*health.borrow_and_update() {
             Health::Live => eprintln!("live: commits wait for the keeper, and answers are kept"),
-            Health::Away(why) => eprintln!("away: {why}. All requests go to the origin"),
+            Health::Away(why) => eprintln!(
+                "away: {}. All requests go to the origin",
+                text::name(why)
+            ),
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::source::{recipe, refused, runtime, source};
 use crate::commands::{say, say_json};
 use crate::failure::{Code, Failure};
+use crate::text;
 use clap::Args;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -50,12 +51,9 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
 }
 
 fn told(finding: &Finding) -> String {
-    let Finding {
-        check,
-        found,
-        advice,
-        ..
-    } = finding;
+    let check = finding.check;
+    // They name what others have named.
+    let (found, advice) = (text::name(&finding.found), text::name(&finding.advice));
     let line = format!("{} {check}: {found}", word(finding.severity));
     match advice.is_empty() {
         true => line,

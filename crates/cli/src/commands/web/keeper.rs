@@ -4,6 +4,7 @@ use super::source::{log, recipe, runtime, source, table};
 use crate::commands::node::{Shutdown, shutdown};
 use crate::commands::{say, say_json};
 use crate::failure::{Code, Failure};
+use crate::text;
 use clap::Args;
 use std::path::PathBuf;
 use std::process::id;
@@ -112,7 +113,7 @@ async fn tell(mut report: watch::Receiver<Report>) {
         if now.health != before.health {
             match &now.health {
                 Health::Live => eprintln!("keeper: live. Commits wait for it"),
-                Health::Away(why) => eprintln!("keeper: away. {why}"),
+                Health::Away(why) => eprintln!("keeper: away. {}", text::name(why)),
             }
         }
         let is_new = |session: &&String| {
@@ -120,7 +121,7 @@ async fn tell(mut report: watch::Receiver<Report>) {
             !said.any(|said| lasting(said) == lasting(session))
         };
         for session in now.awaits.iter().filter(is_new) {
-            eprintln!("keeper: it awaits the transaction of {session}");
+            eprintln!("keeper: it awaits the transaction of {}", text::name(session));
         }
         if before.not_waited == 0 && now.not_waited > 0 {
             eprintln!(
