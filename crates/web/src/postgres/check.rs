@@ -159,15 +159,12 @@ async fn role(client: &Client, role: &str) -> Result<Finding, PostgresError> {
 }
 
 async fn publication(client: &Client, name: &str) -> Result<Finding, PostgresError> {
-    let question = "SELECT puballtables AND pubinsert AND pubupdate AND pubdelete AND pubtruncate
-        FROM pg_publication WHERE pubname = $1";
-    let row = client.query_opt(question, &[&name]).await?;
-    Ok(match row.map(|row| row.get::<_, bool>(0)) {
+    Ok(match setup::publishes_all(client, name).await? {
         Some(true) => Finding::good("publication", format!("{name} has all tables")),
         Some(false) => Finding::problem(
             "publication",
-            format!("{name} has not all changes of all tables"),
-            format!("DROP PUBLICATION {name}, and {SET_UP}"),
+            format!("{name} has not all changes of all tables and partitions"),
+            format!("{SET_UP}. If that does not help, DROP PUBLICATION {name} first"),
         ),
         None => Finding::problem("publication", format!("there is no {name}"), SET_UP),
     })

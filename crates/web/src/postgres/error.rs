@@ -23,6 +23,8 @@ pub enum PostgresError {
     WalLevel(String),
     /// There is no publication of this name.
     NoPublication(String),
+    /// The publication of this name leaves changes out.
+    Publication(String),
     /// `synchronous_standby_names` has another value already.
     Names(String),
     /// A watchdog is letting commits go on without a keeper.
@@ -76,6 +78,10 @@ impl fmt::Display for PostgresError {
             PostgresError::NoPublication(name) => write!(
                 f,
                 "there is no publication {name}: `thorp web setup --postgres URL --recipe FILE --apply` makes it, with a URL of a superuser of the database"
+            ),
+            PostgresError::Publication(name) => write!(
+                f,
+                "publication {name} leaves changes out, as when a partition is emptied: `thorp web setup --postgres URL --recipe FILE --apply` mends it, with a URL of a superuser of the database. If that does not help, drop it first: DROP PUBLICATION {name}"
             ),
             PostgresError::Names(found) => write!(
                 f,

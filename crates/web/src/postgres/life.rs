@@ -12,11 +12,12 @@ use super::question::Question;
 use super::report::{Health, Report};
 use super::waits::Waits;
 use super::xid::Numbers;
-use super::{rights, sessions, standby};
+use super::{rights, schema, sessions, setup, standby};
 use crate::journal::Journal;
 use crate::recipe::Recipe;
 use crate::{clock, random};
 use pgwire_replication::{Lsn, ReplicationClient, ReplicationEvent};
+use std::sync::Arc;
 use std::time::Duration;
 use thorp_versions::{Action, BEAT_MS_MAX, Event, Ledger, UpdateId, Writable};
 use tokio::sync::{mpsc, watch};
@@ -31,6 +32,9 @@ const LOOK_AFTER: Duration = Duration::from_millis(20);
 
 /// After so long, no reader has a young beat of what was before.
 const BEATS_ARE_OLD: Duration = Duration::from_millis(BEAT_MS_MAX);
+
+/// So long the keeper waits for an answer about a table. Without one, a change of the table ends all answers.
+const PLACED_AFTER: Duration = Duration::from_secs(1);
 
 /// Answers of the database that wait for the keeper.
 const ANSWERS_WAITING: usize = 16;
@@ -55,6 +59,8 @@ pub(super) struct Life<'a, C> {
     acks: Acks,
     waits: Waits,
     journal: Journal,
+    /// For questions, and to take the name out when no more sessions are to be had.
+    client: Option<Arc<Client>>,
     /// As long as it is there, no other keeper has the slot.
     stream: Option<ReplicationClient>,
     begun: mpsc::UnboundedSender<Begun>,
@@ -88,6 +94,7 @@ impl<'a, C: Writable> Life<'a, C> {
             acks: Acks::default(),
             waits: Waits::default(),
             journal: report.borrow().journal.clone(),
+            client: None,
             stream: None,
             begun,
             answers,
@@ -99,7 +106,8 @@ impl<'a, C: Writable> Life<'a, C> {
 
     /// Goes live, and stays so until the database is lost.
     pub(super) async fn live(&mut self) -> Result<(), PostgresError> {
-        let client = self.source.connect().await?;
+        let client = Arc::new(self.source.connect().await?);
+        self.client = Some(Arc::clone(&client));
         let confirmed = self.look_over(&client).await?;
         let stream = ReplicationClient::connect(self.source.stream()?).await?;
         // The database waits for nobody who has not said how far it is.
@@ -206,10 +214,10 @@ impl<'a, C: Writable> Life<'a, C> {
             let lacking = lacking.iter().map(ToString::to_string);
             return Err(PostgresError::Rights(lacking.collect()));
         }
-        let question = "SELECT count(*) FROM pg_publication WHERE pubname = $1";
-        let row = client.query_one(question, &[&name]).await?;
-        if row.get::<_, i64>(0) == 0 {
-            return Err(PostgresError::NoPublication(name.to_owned()));
+        match setup::publishes_all(client, name).await? {
+            Some(true) => {}
+            Some(false) => return Err(PostgresError::Publication(name.to_owned())),
+            None => return Err(PostgresError::NoPublication(name.to_owned())),
         }
         let next = next_xid(client).await?;
         self.numbers = Numbers::new(next);
@@ -391,6 +399,7 @@ impl<'a, C: Writable> Life<'a, C> {
 
     /// Handles the next event. Returns the end of the commit that is awaited, which the caller acknowledges.
     async fn step(&mut self) -> Result<Option<Lsn>, PostgresError> {
+        self.place().await?;
         let Some(stream) = &mut self.stream else {
             return Err(PostgresError::NoLongerWaitedFor);
         };
@@ -405,6 +414,19 @@ impl<'a, C: Writable> Life<'a, C> {
                 None => Err(PostgresError::NoLongerWaitedFor),
             },
         }
+    }
+
+    /// Asks of which tables those are parts that the stream has just described. Its next event may be a change of them. What is committed
+    /// later than that change makes no difference: a table that becomes a part, or ends to be one, ends all answers.
+    async fn place(&mut self) -> Result<(), PostgresError> {
+        let Some(client) = self.client.clone() else {
+            return Ok(());
+        };
+        while let Some(id) = self.relations.unplaced() {
+            let root = tokio::time::timeout(PLACED_AFTER, schema::root(&client, id)).await;
+            self.relations.place(id, root.ok().transpose()?.flatten());
+        }
+        Ok(())
     }
 
     fn answered(&mut self, answer: Answer) -> Result<(), PostgresError> {

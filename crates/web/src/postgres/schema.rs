@@ -133,6 +133,18 @@ pub(super) async fn relations(
         .collect())
 }
 
+/// The table of which this one is a part, if it is a part of one. None: it is not there, or not yet. It waits for no lock of a table.
+pub(super) async fn root(
+    client: &Client,
+    id: u32,
+) -> Result<Option<Option<String>>, PostgresError> {
+    let question = "SELECT space.nspname || '.' || root.relname
+        FROM pg_class AS class LEFT JOIN pg_class AS root ON root.oid = pg_partition_root(class.oid)
+        LEFT JOIN pg_namespace AS space ON space.oid = root.relnamespace WHERE class.oid = $1";
+    let row = client.query_opt(question, &[&id]).await?;
+    Ok(row.map(|row| row.get(0)))
+}
+
 /// What the stream does not have: kind and name (trap W14).
 pub(super) async fn not_captured(
     client: &Client,

@@ -311,13 +311,20 @@ impl<'a> SetUp<'a> {
 
     async fn publication(&self) -> Result<Option<Step>, PostgresError> {
         let name = self.source.name();
-        let question = "SELECT count(*) FROM pg_publication WHERE pubname = $1";
-        let sql = format!(
-            "CREATE PUBLICATION {name} FOR ALL TABLES WITH (publish_via_partition_root = true)"
-        );
-        let undo = format!("DROP PUBLICATION IF EXISTS {name}");
-        let step = Step::new("publish what changes", &[sql], &[undo]);
-        Ok((!self.is_there(question, name).await?).then_some(step))
+        Ok(match publishes_all(&self.client, name).await? {
+            None => Some(Step::new(
+                "publish what changes",
+                &[format!("CREATE PUBLICATION {name} FOR ALL TABLES")],
+                &[format!("DROP PUBLICATION IF EXISTS {name}")],
+            )),
+            // Earlier set-ups have published the changes of partitions as those of their roots.
+            Some(false) => {
+                let set = "publish = 'insert, update, delete, truncate', publish_via_partition_root = false";
+                let sql = format!("ALTER PUBLICATION {name} SET ({set})");
+                Some(Step::new("publish also that a partition is emptied", &[sql], &[]))
+            }
+            Some(true) => None,
+        })
     }
 
     async fn slot(&self) -> Result<Option<Step>, PostgresError> {
@@ -339,6 +346,18 @@ impl<'a> SetUp<'a> {
         let row = self.client.query_one(question, &[&name]).await?;
         Ok(row.get::<_, i64>(0) > 0)
     }
+}
+
+/// Whether a publication has all changes of all tables. One that has partitions as their roots does not say that a partition is emptied.
+/// None: there is none.
+pub(super) async fn publishes_all(
+    client: &Client,
+    name: &str,
+) -> Result<Option<bool>, PostgresError> {
+    let question = "SELECT puballtables AND pubinsert AND pubupdate AND pubdelete AND pubtruncate AND NOT pubviaroot
+        FROM pg_publication WHERE pubname = $1";
+    let row = client.query_opt(question, &[&name]).await?;
+    Ok(row.map(|row| row.get(0)))
 }
 
 /// The process of the database that reads the slot for somebody.

@@ -10,6 +10,8 @@ use tokio_postgres::Client;
 const SHOP: &str = "
     CREATE TABLE item (id int PRIMARY KEY, shelf int NOT NULL, price int NOT NULL);
     CREATE TABLE visit (at int NOT NULL);
+    CREATE TABLE part (id int PRIMARY KEY) PARTITION BY RANGE (id);
+    CREATE TABLE part_a PARTITION OF part FOR VALUES FROM (0) TO (10);
     CREATE UNLOGGED TABLE basket (id int PRIMARY KEY);
     CREATE SEQUENCE number;
     CREATE MATERIALIZED VIEW report AS SELECT count(*) FROM item;
@@ -19,6 +21,7 @@ const RECIPE: &str = r#"
     [tables]
     item = ["item:{id}", "shelf:{shelf}"]
     visit = "ignored"
+    part = ["part:{id}"]
 "#;
 
 fn source(address: &str) -> Postgres {
@@ -217,6 +220,15 @@ async fn a_keeper_with_the_role_of_set_up_goes_live() {
         let denied = Err(Denied::Changed(Place::UNKNOWN));
         assert_eq!(kept.check(evidence, &item(1)), denied, "{statement}");
     }
+    // A partition has the keys of its root. That it is emptied ends all answers, too.
+    let part = [Place::of("part:5")];
+    let evidence = kept.until_passes(&part).await;
+    run(&client, "INSERT INTO part VALUES (5)").await;
+    assert_eq!(kept.check(evidence, &part), Err(Denied::Changed(part[0])));
+    let evidence = kept.until_passes(&part).await;
+    run(&client, "TRUNCATE part_a").await;
+    let denied = Err(Denied::Changed(Place::UNKNOWN));
+    assert_eq!(kept.check(evidence, &part), denied);
     // What only one session sees does not.
     let evidence = kept.until_passes(&item(1)).await;
     run(&client, "CREATE TEMPORARY TABLE own (id int)").await;
