@@ -65,6 +65,14 @@ fn named_tables(relations: &BTreeMap<String, Relation>, recipe: &Recipe) -> Vec<
                 let holes = keys.iter().flat_map(|key| key.holes());
                 let missing = holes.filter(|hole| !relation.columns.contains(*hole));
                 let missing: Vec<String> = missing.map(str::to_owned).collect();
+                let mut holes = keys.iter().flat_map(|key| key.holes());
+                if let Some(loose) = holes.find(|hole| relation.loose.contains(*hole)) {
+                    return Some(Finding::problem(
+                        "recipe",
+                        format!("equal values of column {loose} of {name} may have several texts: citext, a collation that is not deterministic, or a domain over character(n)"),
+                        "let no key rest on it: what an address calls otherwise than the row stays in the cache",
+                    ));
+                }
                 (!missing.is_empty()).then(|| {
                     Finding::problem(
                         "recipe",

@@ -164,8 +164,11 @@ fn fill(
 /// A column of a row. Of a row that is only an identity, the other columns are not known.
 fn value<'a>(row: &'a Row, relation: &Relation, name: &str) -> Option<&'a str> {
     let mut columns = relation.columns.iter();
-    let at = columns.position(|(column, _)| column == name)?;
+    let at = columns.position(|column| column.name == name)?;
     match row.cells.get(at)? {
+        Cell::Text(text) if relation.columns[at].is_padded => {
+            Some(std::str::from_utf8(text).ok()?.trim_end_matches(' '))
+        }
         Cell::Text(text) => std::str::from_utf8(text).ok(),
         Cell::Null if row.is_whole || relation.identifies(name) => Some(""),
         Cell::Null | Cell::Unchanged => None,
@@ -174,6 +177,7 @@ fn value<'a>(row: &'a Row, relation: &Relation, name: &str) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::decode::Column;
     use super::*;
     use bytes::Bytes;
 
@@ -185,7 +189,11 @@ mod tests {
     "#;
 
     fn relation(id: u32, name: &str) -> Change {
-        let column = |name: &str, is_key| (name.to_owned(), is_key);
+        let column = |name: &str, is_key| Column {
+            name: name.to_owned(),
+            is_key,
+            is_padded: !is_key,
+        };
         Change::Relation(Relation {
             id,
             name: format!("public.{name}"),
@@ -264,6 +272,12 @@ mod tests {
         let deleted = Change::Delete(2, row(&["9", "-"], false));
         let expected = places(&["item:7", "item:8", "item:9"]);
         assert_eq!(changed(vec![without, moved, deleted]), expected);
+    }
+
+    #[test]
+    fn spaces_that_fill_a_value_up_are_no_part_of_a_key() {
+        let insert = Change::Insert(1, row(&["7", "a   "], true));
+        assert_eq!(changed(vec![insert]), places(&["item:7", "shelf:a"]));
     }
 
     #[test]

@@ -16,6 +16,9 @@ pub(super) struct Relation {
     /// The table of which it is a part, or its own name.
     pub(super) root: String,
     pub(super) columns: BTreeSet<String>,
+    /// Those of which values that are equal have several texts, and the stream may have another one than the address: `citext`, a collation
+    /// that is not deterministic, a domain over `character(n)`.
+    pub(super) loose: BTreeSet<String>,
     /// All columns of an old row are in the log.
     is_full: bool,
     /// The columns of an old row that are in the log.
@@ -84,6 +87,7 @@ impl Relation {
             is_full: identity == "f",
             columns: texts(6),
             identity: texts(7),
+            loose: texts(9),
             identity_sql,
         }
     }
@@ -117,7 +121,11 @@ pub(super) async fn relations(
             class.relreplident::text,
             ARRAY(SELECT attname::text FROM pg_attribute WHERE attrelid = class.oid AND attnum > 0 AND NOT attisdropped),
             ARRAY(SELECT attname::text FROM pg_attribute WHERE attrelid = class.oid AND attnum = ANY (index.indkey)),
-            quote_ident(index_class.relname)
+            quote_ident(index_class.relname),
+            ARRAY(SELECT attname::text FROM pg_attribute JOIN pg_type ON pg_type.oid = atttypid
+                JOIN pg_proc AS output ON output.oid = typoutput LEFT JOIN pg_collation ON pg_collation.oid = attcollation
+                WHERE attrelid = class.oid AND attnum > 0 AND NOT attisdropped AND (output.proname = 'citextout'
+                    OR output.proname = 'bpcharout' AND typname <> 'bpchar' OR NOT collisdeterministic))
         FROM pg_class AS class
         JOIN pg_namespace AS space ON space.oid = class.relnamespace
         LEFT JOIN pg_index AS index ON index.indrelid = class.oid

@@ -248,6 +248,12 @@ async fn a_check_names_what_is_wrong_and_what_to_do() {
     run(&client, SHOP).await;
     run(
         &client,
+        "CREATE COLLATION loose (provider = icu, locale = 'und', deterministic = false); CREATE DOMAIN short AS char(4);
+        CREATE TABLE code (id int PRIMARY KEY, a text COLLATE loose, b short, c char(4))",
+    )
+    .await;
+    run(
+        &client,
         "CREATE ROLE reader LOGIN; ALTER ROLE reader SET synchronous_commit = local",
     )
     .await;
@@ -269,7 +275,9 @@ async fn a_check_names_what_is_wrong_and_what_to_do() {
         item = ["item:{id}", "name:{nme}"]
         goods = ["goods:{id}"]
         basket = ["basket:{id}"]
+        code = ["code:{KEY}"]
     "#;
+    let text = &text.replace("KEY", "a");
     let found = checked(&database, "reader", text).await;
     let wrong = [
         "wal_level",
@@ -303,11 +311,17 @@ async fn a_check_names_what_is_wrong_and_what_to_do() {
         .filter(|it| it.check == "recipe")
         .map(|it| it.found.as_str())
         .collect();
-    for words in ["public.goods, which is not", "no column nme", "unlogged"] {
+    for words in ["public.goods, which is not", "no column nme", "unlogged", "column a of public.code"] {
         assert!(
             of_recipe.iter().any(|found| found.contains(words)),
             "{words}"
         );
+    }
+    // Spaces at the end of a value are no trouble, but for a domain.
+    for (column, is_loose) in [("b", true), ("c", false)] {
+        let found = checked(&database, "postgres", &text.replace("{a}", &format!("{{{column}}}"))).await;
+        let is_about = found.iter().any(|it| it.found.contains("several texts"));
+        assert_eq!(is_about, is_loose, "{column}");
     }
     for finding in &found {
         assert_eq!(
