@@ -86,8 +86,8 @@ fn keeper_of(config: &WebConfig, database: &str, table: PathBuf) -> Result<Start
     let program = std::env::current_exe()
         .map_err(|error| usage(format!("the program does not find itself: {error}")))?;
     let recipe = config.recipe.as_ref().map(OsString::from);
+    let database = OsString::from(database);
     let flags = [
-        ("--postgres", OsString::from(database)),
         ("--recipe", recipe.unwrap_or_default()),
         ("--table", OsString::from(table)),
         ("--name", OsString::from(&config.postgres.name)),
@@ -96,6 +96,8 @@ fn keeper_of(config: &WebConfig, database: &str, table: PathBuf) -> Result<Start
     Ok(Box::new(move || {
         let mut command = tokio::process::Command::new(&program);
         command.args(["web", "keeper", "--until-stdin-closes"]);
+        // It may have a password, and everybody sees the words of a command.
+        command.env("THORP_POSTGRES", &database);
         for (flag, value) in &flags {
             command.arg(flag).arg(value);
         }

@@ -17,8 +17,8 @@ use tokio::sync::watch;
 #[derive(Args, Debug)]
 #[command(after_help = HELP)]
 pub(crate) struct Options {
-    /// The database, as postgresql:///shop
-    #[arg(long, value_name = "URL")]
+    /// The database, as postgresql:///shop. Give a URL with a password in the environment
+    #[arg(long, value_name = "URL", env = "THORP_POSTGRES", hide_env_values = true)]
     postgres: String,
     /// What rows stand for: a file, or the name of a recipe that comes with Thorp (mediawiki, wagtail)
     #[arg(long, value_name = "FILE")]

@@ -66,8 +66,8 @@ struct ProxyOptions {
     /// The application, as http://127.0.0.1:8000; several addresses with commas between them
     #[arg(long, value_name = "URL")]
     origin: Option<String>,
-    /// Its database, as postgresql:///shop; with --recipe
-    #[arg(long, value_name = "URL")]
+    /// Its database, as postgresql:///shop; with --recipe. Give a URL with a password in the environment
+    #[arg(long, value_name = "URL", env = "THORP_POSTGRES", hide_env_values = true)]
     postgres: Option<String>,
     /// What rows and answers stand for: a file, or the name of a recipe that comes with Thorp (mediawiki, wagtail)
     #[arg(long, value_name = "FILE")]
