@@ -280,6 +280,9 @@ async fn synchronous_commit(client: &Client) -> Result<Finding, PostgresError> {
                 unnest(setconfig) AS setting
             WHERE setting LIKE 'synchronous_commit=%' AND setting !~ '=(on|remote_apply)$'
         UNION ALL
+        SELECT 'subscription ' || subname || ' (' || subsynccommit || ')' FROM pg_subscription
+            WHERE subdbid = (SELECT oid FROM pg_database WHERE datname = current_database()) AND subsynccommit NOT IN ('on', 'remote_apply')
+        UNION ALL
         SELECT 'function ' || oid::regprocedure || ' (' || setting || ')' FROM pg_proc, unnest(proconfig) AS setting
             WHERE setting LIKE 'synchronous_commit=%' AND setting !~ '=(on|remote_apply)$'";
     let rows = client.query(question, &[]).await?;
@@ -289,7 +292,7 @@ async fn synchronous_commit(client: &Client) -> Result<Finding, PostgresError> {
         false => Finding::problem(
             "synchronous_commit",
             format!("commits do not wait by the setting of {}", listed(&found)),
-            "set it to on there, or let these change nothing that an answer shows",
+            "set it to on there (ALTER SUBSCRIPTION … SET (synchronous_commit = on)), or let these change nothing that an answer shows",
         ),
     })
 }
