@@ -181,7 +181,7 @@ async fn publication(client: &Client, name: &str) -> Result<Finding, PostgresErr
 /// Trap W14.
 async fn triggers(client: &Client, name: &str) -> Result<Finding, PostgresError> {
     let names = [format!("{name}_ddl"), format!("{name}_drop")];
-    let question = "SELECT count(*) FROM pg_event_trigger WHERE evtname = ANY ($1) AND evtenabled IN ('O', 'A')";
+    let question = "SELECT count(*) FROM pg_event_trigger WHERE evtname = ANY ($1) AND evtenabled = 'A'";
     let row = client.query_one(question, &[&names.as_slice()]).await?;
     Ok(match row.get::<_, i64>(0) {
         2 => Finding::good(
@@ -190,7 +190,7 @@ async fn triggers(client: &Client, name: &str) -> Result<Finding, PostgresError>
         ),
         _ => Finding::problem(
             "event_triggers",
-            "nobody notes when a table changes its form",
+            "nobody notes when a table changes its form, or some sessions do not",
             SET_UP,
         ),
     })

@@ -274,7 +274,8 @@ impl<'a> SetUp<'a> {
 
     async fn triggers(&self) -> Result<Vec<Step>, PostgresError> {
         let (name, schema) = (self.source.name(), &self.schema);
-        let question = "SELECT count(*) FROM pg_event_trigger WHERE evtname = $1";
+        // As they are without ALWAYS, a session with session_replication_role = replica fires none.
+        let question = "SELECT evtenabled = 'A' FROM pg_event_trigger WHERE evtname = $1";
         let made = [
             (
                 "ddl",
@@ -292,8 +293,15 @@ impl<'a> SetUp<'a> {
         let mut steps = Vec::new();
         for (ending, event, body, what) in made {
             let trigger = format!("{name}_{ending}");
-            if self.is_there(question, &trigger).await? {
-                continue;
+            let always = format!("ALTER EVENT TRIGGER {trigger} ENABLE ALWAYS");
+            let row = self.client.query_opt(question, &[&trigger]).await?;
+            match row.map(|row| row.get(0)) {
+                Some(true) => continue,
+                Some(false) => {
+                    steps.push(Step::new(what, &[always], &[]));
+                    continue;
+                }
+                None => {}
             }
             let function = format!(
                 "CREATE OR REPLACE FUNCTION {schema}.{event}() RETURNS event_trigger LANGUAGE plpgsql
@@ -304,7 +312,7 @@ impl<'a> SetUp<'a> {
                 "CREATE EVENT TRIGGER {trigger} ON {event} EXECUTE FUNCTION {schema}.{event}()"
             );
             let undo = format!("DROP EVENT TRIGGER IF EXISTS {trigger}");
-            steps.push(Step::new(what, &[function, make], &[undo]));
+            steps.push(Step::new(what, &[function, make, always], &[undo]));
         }
         Ok(steps)
     }
