@@ -381,10 +381,15 @@ async fn a_keeper_that_starts_awaits_the_transactions_that_are_open() {
         "SET application_name = 'till'; BEGIN; UPDATE item SET price = 5 WHERE id = 1",
     )
     .await;
+    let prepared = scene.database.connect().await;
+    let prepare = "BEGIN; UPDATE item SET price = 6 WHERE id = 2; PREPARE TRANSACTION 'left'";
+    run(&prepared, prepare).await;
     let keeper = scene.keeper();
     let reader = scene.reader();
-    let status = keeper.until(|status| !status.awaits.is_empty()).await;
+    let status = keeper.until(|status| status.awaits.len() == 2).await;
     assert!(status.awaits[0].contains("till"), "{:?}", status.awaits);
+    assert!(status.awaits[1].contains("'left'"), "{:?}", status.awaits);
+    run(&prepared, "COMMIT PREPARED 'left'").await;
     let _ = reader.look();
     assert_eq!(check(&reader, reader.evidence()), Err(Denied::NoBeat));
     run(&client, "COMMIT").await;

@@ -214,6 +214,7 @@ async fn a_keeper_with_the_role_of_set_up_goes_live() {
         "ALTER TABLE item ADD COLUMN name text",
         "REFRESH MATERIALIZED VIEW report",
         "DROP SEQUENCE number",
+        "SET session_replication_role = replica; ALTER TABLE item ADD COLUMN more text; RESET session_replication_role",
     ] {
         let evidence = kept.until_passes(&item(1)).await;
         run(&client, statement).await;
@@ -249,7 +250,8 @@ async fn a_check_names_what_is_wrong_and_what_to_do() {
     run(
         &client,
         "CREATE COLLATION loose (provider = icu, locale = 'und', deterministic = false); CREATE DOMAIN short AS char(4);
-        CREATE TABLE code (id int PRIMARY KEY, a text COLLATE loose, b short, c char(4))",
+        CREATE TABLE code (id int PRIMARY KEY, a text COLLATE loose, b short, c char(4));
+        CREATE SUBSCRIPTION writes CONNECTION 'dbname=none' PUBLICATION none WITH (connect = false)",
     )
     .await;
     run(
@@ -317,9 +319,18 @@ async fn a_check_names_what_is_wrong_and_what_to_do() {
             "{words}"
         );
     }
+    let writes = |it: &&Finding| {
+        it.check == "synchronous_commit" && it.found.contains("subscription writes")
+    };
+    assert_eq!(found.iter().filter(writes).count(), 1);
     // Spaces at the end of a value are no trouble, but for a domain.
     for (column, is_loose) in [("b", true), ("c", false)] {
-        let found = checked(&database, "postgres", &text.replace("{a}", &format!("{{{column}}}"))).await;
+        let found = checked(
+            &database,
+            "postgres",
+            &text.replace("{a}", &format!("{{{column}}}")),
+        )
+        .await;
         let is_about = found.iter().any(|it| it.found.contains("several texts"));
         assert_eq!(is_about, is_loose, "{column}");
     }

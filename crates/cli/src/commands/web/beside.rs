@@ -111,10 +111,29 @@ async fn tell(mut health: watch::Receiver<Health>) {
     while health.changed().await.is_ok() {
         match &*health.borrow_and_update() {
             Health::Live => eprintln!("live: commits wait for the keeper, and answers are kept"),
-            Health::Away(why) => eprintln!(
-                "away: {}. All requests go to the origin",
-                text::name(why)
-            ),
+            Health::Away(why) => {
+                eprintln!("away: {}. All requests go to the origin", text::name(why))
+            }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::OsStr;
+
+    #[test]
+    fn a_password_is_no_word_of_the_keepers_command() {
+        let url = "postgresql://thorp:secret@localhost/shop";
+        let start = keeper_of(&WebConfig::default(), url, PathBuf::from("a.table"));
+        let command = start.expect("a keeper")();
+        let command = command.as_std();
+        let has = |word: &OsStr| word.to_string_lossy().contains("secret");
+        assert!(!command.get_args().any(has));
+        let mut given = command.get_envs();
+        assert!(
+            given.any(|(name, value)| name == "THORP_POSTGRES" && value == Some(OsStr::new(url)))
+        );
     }
 }
