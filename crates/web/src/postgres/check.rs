@@ -4,7 +4,7 @@ use super::config::Postgres;
 use super::error::PostgresError;
 use super::finding::Finding;
 use super::schema::{self, Kind, Relation};
-use super::{rights, sessions, setup, standby, watchdog};
+use super::{rights, sessions, standby, watchdog};
 use crate::recipe::{Recipe, Table};
 use std::collections::BTreeMap;
 use thorp_versions::BEAT_MS_MAX;
@@ -24,13 +24,13 @@ pub async fn check(source: &Postgres, recipe: &Recipe) -> Result<Vec<Finding>, P
     // It has the settings of any session, so it writes nothing.
     let client = source.connect_as_any("thorp web check").await?;
     let name = source.name();
-    let relations = schema::relations(&client, &setup::schema_of(name)).await?;
+    let relations = schema::relations(&client, &schema::schema_of(name)).await?;
     let mut found = named_tables(&relations, recipe);
     found.push(unnamed_tables(&relations, recipe));
     found.push(identities(&relations, recipe));
     found.push(wal_level(&client).await?);
     found.push(restart_after_crash(&client).await?);
-    found.push(role(&client, source.user()).await?);
+    found.push(role(&client, name, source.user()).await?);
     found.push(publication(&client, name).await?);
     found.push(triggers(&client, name).await?);
     found.push(slot(&client, name).await?);
@@ -157,9 +157,8 @@ async fn restart_after_crash(client: &Client) -> Result<Finding, PostgresError> 
     })
 }
 
-async fn role(client: &Client, role: &str) -> Result<Finding, PostgresError> {
-    let lacking = rights::lacking(client).await?;
-    let lacking: Vec<String> = lacking.iter().map(ToString::to_string).collect();
+async fn role(client: &Client, name: &str, role: &str) -> Result<Finding, PostgresError> {
+    let lacking = rights::lacking(client, name).await?;
     Ok(match lacking.is_empty() {
         true => Finding::good("role", format!("{role} may do what a keeper does")),
         false => Finding::problem("role", format!("{role} lacks {}", listed(&lacking)), SET_UP),
@@ -167,7 +166,7 @@ async fn role(client: &Client, role: &str) -> Result<Finding, PostgresError> {
 }
 
 async fn publication(client: &Client, name: &str) -> Result<Finding, PostgresError> {
-    Ok(match setup::publishes_all(client, name).await? {
+    Ok(match schema::publishes_all(client, name).await? {
         Some(true) => Finding::good("publication", format!("{name} has all tables")),
         Some(false) => Finding::problem(
             "publication",
@@ -181,7 +180,8 @@ async fn publication(client: &Client, name: &str) -> Result<Finding, PostgresErr
 /// Trap W14.
 async fn triggers(client: &Client, name: &str) -> Result<Finding, PostgresError> {
     let names = [format!("{name}_ddl"), format!("{name}_drop")];
-    let question = "SELECT count(*) FROM pg_event_trigger WHERE evtname = ANY ($1) AND evtenabled = 'A'";
+    let question =
+        "SELECT count(*) FROM pg_event_trigger WHERE evtname = ANY ($1) AND evtenabled = 'A'";
     let row = client.query_one(question, &[&names.as_slice()]).await?;
     Ok(match row.get::<_, i64>(0) {
         2 => Finding::good(

@@ -33,6 +33,8 @@ pub enum PostgresError {
     NotWaitedFor,
     /// Sessions have had transactions open since before commits waited, for too long: which.
     Awaits(Vec<String>),
+    /// The slot of this name is of another database or program, or the log that it needs is gone.
+    Slot(String),
     /// Another process reads the slot: its name, and the process of the database that serves it.
     SlotInUse(String, i32),
     /// Nothing can be taken back while a keeper runs: the process of the database that serves it.
@@ -70,7 +72,10 @@ impl fmt::Display for PostgresError {
                 Some(refused) => write!(f, "the database says: {}", refused.message()),
                 None => write!(f, "the database: {}", with_cause(error)),
             },
-            PostgresError::Stream(error) => write!(f, "the stream of changes: {error}"),
+            PostgresError::Stream(error) => write!(
+                f,
+                "the stream of changes: {error}. If this comes again and again, drop the slot, and a keeper makes it again: SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE NOT active"
+            ),
             PostgresError::WalLevel(found) => write!(
                 f,
                 "wal_level is {found}: set it to logical, and restart the database"
@@ -100,6 +105,10 @@ impl fmt::Display for PostgresError {
                 "{} transactions are open since before commits waited. End these sessions, or wait for them: {}",
                 sessions.len(),
                 sessions.join("; ")
+            ),
+            PostgresError::Slot(name) => write!(
+                f,
+                "slot {name} is of another database or program, or the log that it needs is gone. If nobody else needs it, drop it, and a keeper makes it again: SELECT pg_drop_replication_slot('{name}')"
             ),
             PostgresError::SlotInUse(name, process) => write!(
                 f,

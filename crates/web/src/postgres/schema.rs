@@ -153,6 +153,23 @@ pub(super) async fn root(
     Ok(row.map(|row| row.get(0)))
 }
 
+/// Whether a publication has all changes of all tables. One that has partitions as their roots does not say that a partition is emptied.
+/// None: there is none.
+pub(super) async fn publishes_all(
+    client: &Client,
+    name: &str,
+) -> Result<Option<bool>, PostgresError> {
+    let question = "SELECT puballtables AND pubinsert AND pubupdate AND pubdelete AND pubtruncate AND NOT pubviaroot
+        FROM pg_publication WHERE pubname = $1";
+    let row = client.query_opt(question, &[&name]).await?;
+    Ok(row.map(|row| row.get(0)))
+}
+
+/// The schema of what set-up makes for a keeper of this name.
+pub(super) fn schema_of(name: &str) -> String {
+    format!("{name}_web")
+}
+
 /// What the stream does not have: kind and name (trap W14).
 pub(super) async fn not_captured(
     client: &Client,

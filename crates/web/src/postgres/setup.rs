@@ -3,20 +3,15 @@
 use super::config::Postgres;
 use super::error::PostgresError;
 use super::life::PREFIX;
-use super::patience::Names;
+use super::rights;
 use super::schema::{self, Relation};
-use super::{rights, standby};
+use super::standby::{self, Standby};
 use crate::recipe::Recipe;
 use std::collections::BTreeMap;
-use std::time::Duration;
-use thorp_versions::BEAT_MS_MAX;
 use tokio_postgres::Client;
 
 /// A statement of set-up that waits longer for a lock, or takes longer, ends: others would queue behind it.
 const SESSION: &str = "SET lock_timeout = '5s'; SET statement_timeout = '60s'";
-
-/// How long commits wait for nobody before the name goes.
-const GONE_FOR: Duration = Duration::from_millis(2 * BEAT_MS_MAX);
 
 /// Not just a statement: first the keeper has to know.
 const NAME_OUT: &str = "ALTER SYSTEM SET synchronous_standby_names = ''";
@@ -78,7 +73,7 @@ impl<'a> SetUp<'a> {
         Ok(SetUp {
             source,
             client,
-            schema: schema_of(source.name()),
+            schema: schema::schema_of(source.name()),
             role,
         })
     }
@@ -120,7 +115,7 @@ impl<'a> SetUp<'a> {
         self.is_own().await?;
         let mut plan = Plan::default();
         let name = self.source.name();
-        if let Some(process) = active(&self.client, name).await? {
+        if let Some(process) = standby::reader(&self.client, name).await? {
             return Err(PostgresError::KeeperRuns(process));
         }
         let names = standby::names(&self.client).await?;
@@ -166,13 +161,9 @@ impl<'a> SetUp<'a> {
     }
 
     async fn run(&self, statement: &str) -> Result<(), PostgresError> {
-        let name = self.source.name();
         if statement == NAME_OUT {
-            if standby::names(&self.client).await? == standby::only(name) {
-                standby::end(&self.client, name, &[Names::Keeper]).await?;
-            }
-            tokio::time::sleep(GONE_FOR).await;
-            return standby::remove(&self.client, name).await;
+            let standby = Standby::of(self.source, "thorp web setup").await?;
+            return standby.without_insisting().withdraw(None).await;
         }
         self.client.batch_execute(statement).await?;
         Ok(())
@@ -204,7 +195,7 @@ impl<'a> SetUp<'a> {
 
     /// What is noted there runs as a superuser. So nobody else may have written it.
     async fn is_own(&self) -> Result<(), PostgresError> {
-        let found = strangers(&self.client, &self.schema, self.role).await?;
+        let found = strangers(&self.client, &self.schema).await?;
         match found.is_empty() {
             true => Ok(()),
             false => Err(PostgresError::Strangers(self.schema.clone(), found)),
@@ -269,6 +260,17 @@ impl<'a> SetUp<'a> {
                 &[revoke],
             ));
         }
+        if !standby::may_lock(&self.client, self.source.name(), self.role).await? {
+            let (schema, table) = (&self.schema, standby::table(self.source.name()));
+            let sql = [
+                format!("CREATE TABLE IF NOT EXISTS {table} ()"),
+                format!("GRANT USAGE ON SCHEMA {schema} TO {role}"),
+                format!("GRANT UPDATE ON TABLE {table} TO {role}"),
+            ];
+            let what =
+                "a table that only the role may lock, while it changes for whom commits wait";
+            steps.push(Step::new(what, &sql, &[]));
+        }
         Ok(steps)
     }
 
@@ -319,7 +321,7 @@ impl<'a> SetUp<'a> {
 
     async fn publication(&self) -> Result<Option<Step>, PostgresError> {
         let name = self.source.name();
-        Ok(match publishes_all(&self.client, name).await? {
+        Ok(match schema::publishes_all(&self.client, name).await? {
             None => Some(Step::new(
                 "publish what changes",
                 &[format!("CREATE PUBLICATION {name} FOR ALL TABLES")],
@@ -329,7 +331,11 @@ impl<'a> SetUp<'a> {
             Some(false) => {
                 let set = "publish = 'insert, update, delete, truncate', publish_via_partition_root = false";
                 let sql = format!("ALTER PUBLICATION {name} SET ({set})");
-                Some(Step::new("publish also that a partition is emptied", &[sql], &[]))
+                Some(Step::new(
+                    "publish also that a partition is emptied",
+                    &[sql],
+                    &[],
+                ))
             }
             Some(true) => None,
         })
@@ -338,7 +344,8 @@ impl<'a> SetUp<'a> {
     async fn slot(&self) -> Result<Option<Step>, PostgresError> {
         let name = self.source.name();
         let question = "SELECT count(*) FROM pg_replication_slots WHERE slot_name = $1";
-        let sql = format!("SELECT pg_catalog.pg_create_logical_replication_slot('{name}', 'pgoutput')");
+        let sql =
+            format!("SELECT pg_catalog.pg_create_logical_replication_slot('{name}', 'pgoutput')");
         let undo = format!(
             "SELECT pg_catalog.pg_drop_replication_slot(slot_name) FROM pg_catalog.pg_replication_slots WHERE slot_name = '{name}'"
         );
@@ -356,32 +363,9 @@ impl<'a> SetUp<'a> {
     }
 }
 
-/// Whether a publication has all changes of all tables. One that has partitions as their roots does not say that a partition is emptied.
-/// None: there is none.
-pub(super) async fn publishes_all(
-    client: &Client,
-    name: &str,
-) -> Result<Option<bool>, PostgresError> {
-    let question = "SELECT puballtables AND pubinsert AND pubupdate AND pubdelete AND pubtruncate AND NOT pubviaroot
-        FROM pg_publication WHERE pubname = $1";
-    let row = client.query_opt(question, &[&name]).await?;
-    Ok(row.map(|row| row.get(0)))
-}
-
-/// The process of the database that reads the slot for somebody.
-pub(super) async fn active(client: &Client, slot: &str) -> Result<Option<i32>, PostgresError> {
-    let question = "SELECT active_pid FROM pg_replication_slots WHERE slot_name = $1";
-    let row = client.query_opt(question, &[&slot]).await?;
-    Ok(row.and_then(|row| row.get(0)))
-}
-
 /// What is not set-up's own in its schema: somebody who is no superuser owns it or has rights to it, or it runs something.
-pub(super) async fn strangers(
-    client: &Client,
-    schema: &str,
-    role: &str,
-) -> Result<Vec<String>, PostgresError> {
-    // The keeper's role may use the schema, and change the table that keepers lock. That one has no rows.
+async fn strangers(client: &Client, schema: &str) -> Result<Vec<String>, PostgresError> {
+    // A keeper's role may use the schema, and change the table that keepers lock. That one has no rows.
     let question = "
         WITH space AS (SELECT * FROM pg_namespace WHERE nspname = $1),
         things AS (
@@ -395,17 +379,12 @@ pub(super) async fn strangers(
         UNION ALL
         SELECT format('%s lets %I do %s', thing, coalesce(rolname, 'public'), privilege_type)
             FROM things, aclexplode(rights) LEFT JOIN pg_roles ON pg_roles.oid = grantee
-            WHERE rolsuper IS NOT TRUE AND NOT (rolname IS NOT DISTINCT FROM $2 AND privilege_type IS NOT DISTINCT FROM allowed)
+            WHERE rolsuper IS NOT TRUE AND privilege_type IS DISTINCT FROM allowed
         UNION ALL
         SELECT format('table %I has triggers or rules', relname)
             FROM pg_class WHERE relnamespace = (SELECT oid FROM space) AND (relhastriggers OR relhasrules)";
-    let rows = client.query(question, &[&schema, &role]).await?;
+    let rows = client.query(question, &[&schema]).await?;
     Ok(rows.iter().map(|row| row.get(0)).collect())
-}
-
-/// The schema of what set-up makes for a keeper of this name.
-pub(super) fn schema_of(name: &str) -> String {
-    format!("{name}_web")
 }
 
 /// Old rows that are whole where that is needed. It comes before the publication: without identity, UPDATE and DELETE fail there.

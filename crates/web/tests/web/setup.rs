@@ -160,7 +160,9 @@ async fn what_the_owner_of_a_database_makes_there_is_not_run() {
     let client = database.connect().await;
     run(&client, "CREATE ROLE evil LOGIN").await;
     run(&client, "CREATE DATABASE victim OWNER evil").await;
-    let address = database.address().replace("dbname=postgres", "dbname=victim");
+    let address = database
+        .address()
+        .replace("dbname=postgres", "dbname=victim");
     let evil = database.address_of("evil");
     let evil = evil.replace("dbname=postgres", "dbname=victim");
     let (evil, connection) = tokio_postgres::connect(&evil, tokio_postgres::NoTls)
@@ -182,7 +184,11 @@ async fn what_the_owner_of_a_database_makes_there_is_not_run() {
     let set_up = SetUp::of(&second, "keeper").await.expect("a session");
     let refused = [set_up.plan(None).await, set_up.plan_undo().await];
     for refused in refused.map(|plan| plan.expect_err("it is evil's").to_string()) {
-        for words in ["the schema belongs to role evil", "lets public do INSERT", "has triggers"] {
+        for words in [
+            "the schema belongs to role evil",
+            "lets public do INSERT",
+            "has triggers",
+        ] {
             assert!(refused.contains(words), "{refused}");
         }
     }
@@ -203,7 +209,11 @@ async fn a_keeper_with_the_role_of_set_up_goes_live() {
     assert_eq!(problems.collect::<Vec<_>>(), Vec::<&Finding>::new());
     assert_eq!(severity(&found, "watchdog"), Severity::Warning);
     // The owner of the database may set this. It does not count for the keeper.
-    run(&client, "ALTER DATABASE postgres SET statement_timeout = '1ms'").await;
+    run(
+        &client,
+        "ALTER DATABASE postgres SET statement_timeout = '1ms'",
+    )
+    .await;
     let kept = Kept::beside(database, "keeper", RECIPE).await;
     run(&client, "ALTER DATABASE postgres RESET ALL").await;
     let client = kept.database.connect().await;
@@ -236,6 +246,9 @@ async fn a_keeper_with_the_role_of_set_up_goes_live() {
     run(&client, "DROP TABLE own").await;
     assert_eq!(kept.check(evidence, &item(1)), Ok(()));
     let found = checked(&kept.database, "keeper", RECIPE).await;
+    // Nobody else may hold up who changes for whom commits wait.
+    let lock = "CREATE ROLE app; SET ROLE app; LOCK TABLE thorp_web.lock IN ACCESS SHARE MODE";
+    assert!(client.batch_execute(lock).await.is_err());
     assert_eq!(severity(&found, "slot"), Severity::Good);
     assert_eq!(severity(&found, "names"), Severity::Good);
 }
@@ -313,7 +326,12 @@ async fn a_check_names_what_is_wrong_and_what_to_do() {
         .filter(|it| it.check == "recipe")
         .map(|it| it.found.as_str())
         .collect();
-    for words in ["public.goods, which is not", "no column nme", "unlogged", "column a of public.code"] {
+    for words in [
+        "public.goods, which is not",
+        "no column nme",
+        "unlogged",
+        "column a of public.code",
+    ] {
         assert!(
             of_recipe.iter().any(|found| found.contains(words)),
             "{words}"

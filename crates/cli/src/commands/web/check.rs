@@ -14,7 +14,12 @@ use thorp_web::{Finding, Severity, check};
 #[command(after_help = HELP)]
 pub(crate) struct Options {
     /// The database, as the keeper's --postgres: its role is checked, too
-    #[arg(long, value_name = "URL", env = "THORP_POSTGRES", hide_env_values = true)]
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "THORP_POSTGRES",
+        hide_env_values = true
+    )]
     postgres: String,
     /// A file, or the name of a recipe that comes with Thorp (mediawiki, wagtail)
     #[arg(long, value_name = "FILE")]

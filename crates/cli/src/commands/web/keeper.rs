@@ -18,7 +18,12 @@ use tokio::sync::watch;
 #[command(after_help = HELP)]
 pub(crate) struct Options {
     /// The database, as postgresql:///shop. Give a URL with a password in the environment
-    #[arg(long, value_name = "URL", env = "THORP_POSTGRES", hide_env_values = true)]
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "THORP_POSTGRES",
+        hide_env_values = true
+    )]
     postgres: String,
     /// What rows stand for: a file, or the name of a recipe that comes with Thorp (mediawiki, wagtail)
     #[arg(long, value_name = "FILE")]
@@ -92,16 +97,20 @@ impl Keeping {
         let telling = tokio::spawn(tell(report));
         let keeping = keep(self.source, self.recipe, self.writer, says, stopped);
         let mut keeping = std::pin::pin!(keeping);
-        tokio::select! {
-            () = keeping.as_mut() => {}
+        let kept = tokio::select! {
+            kept = keeping.as_mut() => kept,
             () = shutdown => {
                 stop.send_replace(true);
-                keeping.await;
+                keeping.await
             }
-        }
+        };
         status.abort();
         telling.abort();
-        Ok(())
+        kept.map_err(|error| {
+            let what = format!("commits go on waiting for the keeper, which has ended: {error}");
+            let action = "run ALTER SYSTEM SET synchronous_standby_names = ''; and SELECT pg_reload_conf(); as a superuser, four seconds after all proxies have ended";
+            Failure::new(what, action)
+        })
     }
 }
 
@@ -121,7 +130,10 @@ async fn tell(mut report: watch::Receiver<Report>) {
             !said.any(|said| lasting(said) == lasting(session))
         };
         for session in now.awaits.iter().filter(is_new) {
-            eprintln!("keeper: it awaits the transaction of {}", text::name(session));
+            eprintln!(
+                "keeper: it awaits the transaction of {}",
+                text::name(session)
+            );
         }
         if before.not_waited == 0 && now.not_waited > 0 {
             eprintln!(

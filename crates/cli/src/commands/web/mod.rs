@@ -67,7 +67,12 @@ struct ProxyOptions {
     #[arg(long, value_name = "URL")]
     origin: Option<String>,
     /// Its database, as postgresql:///shop; with --recipe. Give a URL with a password in the environment
-    #[arg(long, value_name = "URL", env = "THORP_POSTGRES", hide_env_values = true)]
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "THORP_POSTGRES",
+        hide_env_values = true
+    )]
     postgres: Option<String>,
     /// What rows and answers stand for: a file, or the name of a recipe that comes with Thorp (mediawiki, wagtail)
     #[arg(long, value_name = "FILE")]

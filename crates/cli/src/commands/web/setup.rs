@@ -67,7 +67,9 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
 
 /// The plan as SQL, with what it is good for as comments.
 fn tell(plan: &Plan, options: &Options) -> Result<(), Failure> {
-    lines(plan, options.undo).iter().try_for_each(|line| say(line))
+    lines(plan, options.undo)
+        .iter()
+        .try_for_each(|line| say(line))
 }
 
 fn lines(plan: &Plan, undo: bool) -> Vec<String> {
@@ -129,7 +131,6 @@ Examples:
   thorp web setup --postgres postgresql:///shop --recipe shop.toml
   thorp web setup --postgres postgresql:///shop --recipe shop.toml --apply
   thorp web setup --postgres postgresql:///shop --undo --apply";
-
 
 #[cfg(test)]
 mod tests {
