@@ -361,8 +361,12 @@ impl<'a, C: Writable> Life<'a, C> {
         let client = standby.client();
         match task {
             Task::Name => {
-                self.is_named = true;
-                standby.add().await?;
+                let was_named = std::mem::replace(&mut self.is_named, true);
+                let added = standby.add().await;
+                if let Err(PostgresError::Names(_) | PostgresError::BeingLetGo) = &added {
+                    self.is_named = was_named;
+                }
+                added?;
             }
             Task::AskWhetherWaitedFor => {
                 let own = self.own.unwrap_or_default();

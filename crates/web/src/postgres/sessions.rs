@@ -31,7 +31,7 @@ pub(super) async fn writing_since(
     let prepared = prepared.map(|row| {
         let (gid, owner, database, seconds): (&str, &str, &str, i64) =
             (row.get(0), row.get(1), row.get(2), row.get(3));
-        format!("{owner}, prepared as '{gid}' in database {database} for {seconds} s: COMMIT or ROLLBACK PREPARED ends it")
+        format!("{owner}, prepared as '{gid}' (in {database}), for {seconds} s: COMMIT or ROLLBACK PREPARED ends it")
     });
     Ok(sessions.chain(prepared).collect())
 }

@@ -382,7 +382,8 @@ async fn strangers(client: &Client, schema: &str) -> Result<Vec<String>, Postgre
             WHERE rolsuper IS NOT TRUE AND privilege_type IS DISTINCT FROM allowed
         UNION ALL
         SELECT format('table %I has triggers or rules', relname)
-            FROM pg_class WHERE relnamespace = (SELECT oid FROM space) AND (relhastriggers OR relhasrules)";
+            FROM pg_class WHERE relnamespace = (SELECT oid FROM space) AND (relhastriggers OR relhasrules)
+        LIMIT 8";
     let rows = client.query(question, &[&schema]).await?;
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
