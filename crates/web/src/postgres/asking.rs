@@ -40,18 +40,22 @@ pub(super) struct Begun {
 }
 
 /// Asks whether the database waits for the keeper, until nobody listens.
-pub(super) async fn beats(source: Postgres, answers: mpsc::Sender<Answer>) {
-    if let Err(error) = beat(&source, &answers).await {
+pub(super) async fn beats(source: Postgres, own: i32, answers: mpsc::Sender<Answer>) {
+    if let Err(error) = beat(&source, own, &answers).await {
         // Nobody may listen any more.
         let _ = answers.send(Answer::Lost(error)).await;
     }
 }
 
-async fn beat(source: &Postgres, answers: &mpsc::Sender<Answer>) -> Result<(), PostgresError> {
+async fn beat(
+    source: &Postgres,
+    own: i32,
+    answers: &mpsc::Sender<Answer>,
+) -> Result<(), PostgresError> {
     let client = source.connect().await?;
     loop {
         let question = Question::ask(clock::now_ms());
-        let waits = is_waited_for(&client, source.name()).await?;
+        let waits = is_waited_for(&client, source.name(), own).await?;
         let beat = question.answered(waits, clock::now_ms);
         let beat = beat.ok_or(PostgresError::NoLongerWaitedFor)?;
         if answers.send(Answer::Waits(beat)).await.is_err() {
@@ -62,20 +66,21 @@ async fn beat(source: &Postgres, answers: &mpsc::Sender<Answer>) -> Result<(), P
 }
 
 /// Whether commits wait for this keeper, and for nobody who could stand in for it (trap W26): the names are its own alone, no other standby
-/// has its name, and the one that the database calls *sync* reads the keeper's slot.
+/// has its name, and the one that the database calls *sync* reads the keeper's slot in its own process.
 pub(super) async fn is_waited_for(
     client: &tokio_postgres::Client,
     name: &str,
+    own: i32,
 ) -> Result<bool, PostgresError> {
     let question = "
         SELECT current_setting('synchronous_standby_names') = $2
             AND count(*) = 1
             AND count(*) FILTER (WHERE slot.slot_name IS NOT NULL AND standby.sync_state = 'sync') = 1
         FROM pg_stat_replication AS standby
-        LEFT JOIN pg_replication_slots AS slot ON slot.active_pid = standby.pid AND slot.slot_name = $1
+        LEFT JOIN pg_replication_slots AS slot ON slot.active_pid = standby.pid AND slot.slot_name = $1 AND standby.pid = $3
         WHERE standby.application_name = $1";
     let row = client
-        .query_one(question, &[&name, &standby::only(name)])
+        .query_one(question, &[&name, &standby::only(name), &own])
         .await?;
     Ok(row.get(0))
 }

@@ -4,7 +4,7 @@ use super::config::Postgres;
 use super::error::PostgresError;
 use super::finding::Finding;
 use super::schema::{self, Kind, Relation};
-use super::{rights, sessions, setup, standby, watchdog};
+use super::{rights, sessions, standby, watchdog};
 use crate::recipe::{Recipe, Table};
 use std::collections::BTreeMap;
 use thorp_versions::BEAT_MS_MAX;
@@ -24,13 +24,13 @@ pub async fn check(source: &Postgres, recipe: &Recipe) -> Result<Vec<Finding>, P
     // It has the settings of any session, so it writes nothing.
     let client = source.connect_as_any("thorp web check").await?;
     let name = source.name();
-    let relations = schema::relations(&client, &setup::schema_of(name)).await?;
+    let relations = schema::relations(&client, &schema::schema_of(name)).await?;
     let mut found = named_tables(&relations, recipe);
     found.push(unnamed_tables(&relations, recipe));
     found.push(identities(&relations, recipe));
     found.push(wal_level(&client).await?);
     found.push(restart_after_crash(&client).await?);
-    found.push(role(&client, source.user()).await?);
+    found.push(role(&client, name, source.user()).await?);
     found.push(publication(&client, name).await?);
     found.push(triggers(&client, name).await?);
     found.push(slot(&client, name).await?);
@@ -65,6 +65,14 @@ fn named_tables(relations: &BTreeMap<String, Relation>, recipe: &Recipe) -> Vec<
                 let holes = keys.iter().flat_map(|key| key.holes());
                 let missing = holes.filter(|hole| !relation.columns.contains(*hole));
                 let missing: Vec<String> = missing.map(str::to_owned).collect();
+                let mut holes = keys.iter().flat_map(|key| key.holes());
+                if let Some(loose) = holes.find(|hole| relation.loose.contains(*hole)) {
+                    return Some(Finding::problem(
+                        "recipe",
+                        format!("equal values of column {loose} of {name} may have several texts: citext, a collation that is not deterministic, or a domain over character(n)"),
+                        "let no key rest on it: what an address calls otherwise than the row stays in the cache",
+                    ));
+                }
                 (!missing.is_empty()).then(|| {
                     Finding::problem(
                         "recipe",
@@ -149,9 +157,8 @@ async fn restart_after_crash(client: &Client) -> Result<Finding, PostgresError> 
     })
 }
 
-async fn role(client: &Client, role: &str) -> Result<Finding, PostgresError> {
-    let lacking = rights::lacking(client).await?;
-    let lacking: Vec<String> = lacking.iter().map(ToString::to_string).collect();
+async fn role(client: &Client, name: &str, role: &str) -> Result<Finding, PostgresError> {
+    let lacking = rights::lacking(client, name).await?;
     Ok(match lacking.is_empty() {
         true => Finding::good("role", format!("{role} may do what a keeper does")),
         false => Finding::problem("role", format!("{role} lacks {}", listed(&lacking)), SET_UP),
@@ -159,15 +166,12 @@ async fn role(client: &Client, role: &str) -> Result<Finding, PostgresError> {
 }
 
 async fn publication(client: &Client, name: &str) -> Result<Finding, PostgresError> {
-    let question = "SELECT puballtables AND pubinsert AND pubupdate AND pubdelete AND pubtruncate
-        FROM pg_publication WHERE pubname = $1";
-    let row = client.query_opt(question, &[&name]).await?;
-    Ok(match row.map(|row| row.get::<_, bool>(0)) {
+    Ok(match schema::publishes_all(client, name).await? {
         Some(true) => Finding::good("publication", format!("{name} has all tables")),
         Some(false) => Finding::problem(
             "publication",
-            format!("{name} has not all changes of all tables"),
-            format!("DROP PUBLICATION {name}, and {SET_UP}"),
+            format!("{name} has not all changes of all tables and partitions"),
+            format!("{SET_UP}. If that does not help, DROP PUBLICATION {name} first"),
         ),
         None => Finding::problem("publication", format!("there is no {name}"), SET_UP),
     })
@@ -176,7 +180,8 @@ async fn publication(client: &Client, name: &str) -> Result<Finding, PostgresErr
 /// Trap W14.
 async fn triggers(client: &Client, name: &str) -> Result<Finding, PostgresError> {
     let names = [format!("{name}_ddl"), format!("{name}_drop")];
-    let question = "SELECT count(*) FROM pg_event_trigger WHERE evtname = ANY ($1) AND evtenabled IN ('O', 'A')";
+    let question =
+        "SELECT count(*) FROM pg_event_trigger WHERE evtname = ANY ($1) AND evtenabled = 'A'";
     let row = client.query_one(question, &[&names.as_slice()]).await?;
     Ok(match row.get::<_, i64>(0) {
         2 => Finding::good(
@@ -185,7 +190,7 @@ async fn triggers(client: &Client, name: &str) -> Result<Finding, PostgresError>
         ),
         _ => Finding::problem(
             "event_triggers",
-            "nobody notes when a table changes its form",
+            "nobody notes when a table changes its form, or some sessions do not",
             SET_UP,
         ),
     })
@@ -275,6 +280,9 @@ async fn synchronous_commit(client: &Client) -> Result<Finding, PostgresError> {
                 unnest(setconfig) AS setting
             WHERE setting LIKE 'synchronous_commit=%' AND setting !~ '=(on|remote_apply)$'
         UNION ALL
+        SELECT 'subscription ' || subname || ' (' || subsynccommit || ')' FROM pg_subscription
+            WHERE subdbid = (SELECT oid FROM pg_database WHERE datname = current_database()) AND subsynccommit NOT IN ('on', 'remote_apply')
+        UNION ALL
         SELECT 'function ' || oid::regprocedure || ' (' || setting || ')' FROM pg_proc, unnest(proconfig) AS setting
             WHERE setting LIKE 'synchronous_commit=%' AND setting !~ '=(on|remote_apply)$'";
     let rows = client.query(question, &[]).await?;
@@ -284,7 +292,7 @@ async fn synchronous_commit(client: &Client) -> Result<Finding, PostgresError> {
         false => Finding::problem(
             "synchronous_commit",
             format!("commits do not wait by the setting of {}", listed(&found)),
-            "set it to on there, or let these change nothing that an answer shows",
+            "set it to on there (ALTER SUBSCRIPTION … SET (synchronous_commit = on)), or let these change nothing that an answer shows",
         ),
     })
 }

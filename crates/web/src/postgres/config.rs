@@ -2,6 +2,7 @@
 
 use super::error::PostgresError;
 use pgwire_replication::{Lsn, ReplicationConfig};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio_postgres::NoTls;
 use tokio_postgres::config::Host;
@@ -18,11 +19,25 @@ const EVENTS_WAITING: usize = 1_024;
 /// An acknowledgement leaves at once, but for this time behind the one before. Commits wait for it.
 const ACKNOWLEDGED_AFTER: Duration = Duration::from_micros(100);
 
+/// What the owner of the database may set for all its sessions, and must not set for these: where names are looked up, and what ends or
+/// holds up a session.
+const OPTIONS: &str = "-c search_path=pg_catalog,pg_temp -c role=none -c standard_conforming_strings=on \
+    -c default_transaction_isolation=read\\ committed -c default_transaction_read_only=off \
+    -c statement_timeout=0 -c lock_timeout=0 -c idle_in_transaction_session_timeout=0 -c idle_session_timeout=0";
+
+/// The same of this version and later ones.
+const SINCE_17: (u32, &str) = (17, "-c transaction_timeout=0");
+
+/// The same of the stream. It is PostgreSQL's own value.
+const STREAM_OPTIONS: &str = "-c wal_sender_timeout=60s";
+
 /// The database behind an application.
 #[derive(Clone, Debug)]
 pub struct Postgres {
     config: tokio_postgres::Config,
     name: String,
+    /// What the server is, as 15. The first connection asks it.
+    version: Arc<OnceLock<u32>>,
 }
 
 impl Postgres {
@@ -46,6 +61,7 @@ impl Postgres {
             true => Ok(Postgres {
                 config,
                 name: name.to_owned(),
+                version: Arc::default(),
             }),
             false => Err(PostgresError::Name(name.to_owned())),
         }
@@ -87,16 +103,33 @@ impl Postgres {
         Ok(client)
     }
 
-    /// The same with the settings that any session has.
+    /// The same with the `synchronous_commit` that any session has.
     pub(super) async fn connect_as_any(
         &self,
         program: &str,
     ) -> Result<tokio_postgres::Client, PostgresError> {
         let mut config = self.config.clone();
-        config.application_name(program);
-        let (client, connection) = config.connect(NoTls).await?;
+        config.application_name(program).options(self.options());
+        let (mut client, mut connection) = config.connect(NoTls).await?;
+        if self.version.get().is_none() {
+            let said = connection.parameter("server_version");
+            let version = self.version.get_or_init(|| major(said.unwrap_or_default()));
+            if *version >= SINCE_17.0 {
+                config.options(self.options());
+                (client, connection) = config.connect(NoTls).await?;
+            }
+        }
         tokio::spawn(connection);
         Ok(client)
+    }
+
+    /// What the address says, and what counts more.
+    fn options(&self) -> String {
+        let own = self.config.get_options().unwrap_or_default();
+        let (since, more) = SINCE_17;
+        let has_more = self.version.get().is_some_and(|version| *version >= since);
+        let more = if has_more { more } else { "" };
+        format!("{own} {OPTIONS} {more}")
     }
 
     /// How the stream of changes is asked for.
@@ -118,6 +151,25 @@ impl Postgres {
             .with_start_lsn(Lsn::ZERO)
             .with_status_interval(ACKNOWLEDGED_AFTER)
             .with_buffer_size(EVENTS_WAITING)
+            .with_options(format!("{} {STREAM_OPTIONS}", self.options()))
             .with_application_name(name))
+    }
+}
+
+/// The first number of a version: 15 of `15.14 (Debian)`, and 17 of `17beta1`.
+fn major(version: &str) -> u32 {
+    let end = version.find(|char: char| !char.is_ascii_digit());
+    let digits = &version[..end.unwrap_or(version.len())];
+    digits.parse().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_says_its_version() {
+        let versions = ["15.14 (Debian 15.14-0)", "17beta1", "18", ""];
+        assert_eq!(versions.map(major), [15, 17, 18, 0]);
     }
 }

@@ -19,21 +19,33 @@ pub(super) struct Row {
     pub(super) is_whole: bool,
 }
 
+/// The type `character(n)`. Its values have spaces at their end in the stream, and none in the text of an address.
+const PADDED: u32 = 1042;
+
+/// A column, as the stream describes it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Column {
+    pub(super) name: String,
+    /// It belongs to the identity of a row.
+    pub(super) is_key: bool,
+    /// Spaces at the end of a value do not count.
+    pub(super) is_padded: bool,
+}
+
 /// A table, as the stream describes it before its first change.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Relation {
     pub(super) id: u32,
     /// `schema.name`.
     pub(super) name: String,
-    /// Each column, and whether it belongs to the identity of a row.
-    pub(super) columns: Vec<(String, bool)>,
+    pub(super) columns: Vec<Column>,
 }
 
 impl Relation {
     /// Whether a column belongs to the identity of a row.
     pub(super) fn identifies(&self, name: &str) -> bool {
         let mut columns = self.columns.iter();
-        columns.any(|(column, is_key)| column == name && *is_key)
+        columns.any(|column| column.name == name && column.is_key)
     }
 }
 
@@ -109,9 +121,15 @@ fn relation(from: &mut Bytes) -> Option<Relation> {
     let count = from.try_get_u16().ok()?;
     let columns = (0..count).map(|_| {
         let flags = from.try_get_u8().ok()?;
-        let column = text(from)?;
-        from.try_get_u64().ok()?;
-        Some((column, flags & 1 == 1 || identity == b'f'))
+        let name = text(from)?;
+        let is_padded = from.try_get_u32().ok()? == PADDED;
+        // How long a value may be.
+        from.try_get_u32().ok()?;
+        Some(Column {
+            name,
+            is_key: flags & 1 == 1 || identity == b'f',
+            is_padded,
+        })
     });
     // The catalogue's schema is empty here.
     let schema = match schema.is_empty() {
@@ -185,8 +203,13 @@ mod tests {
     fn a_table_says_what_identifies_its_rows() {
         let mut message = b"R\0\0\0\x07shop\0item\0d\0\x02".to_vec();
         message.extend(b"\x01id\0\0\0\0\x17\0\0\0\0");
-        message.extend(b"\0name\0\0\0\0\x17\0\0\0\0");
-        let columns = vec![(String::from("id"), true), (String::from("name"), false)];
+        message.extend(b"\0name\0\0\0\x04\x12\0\0\0\0");
+        let column = |name: &str, is_key| Column {
+            name: name.to_owned(),
+            is_key,
+            is_padded: !is_key,
+        };
+        let columns = vec![column("id", true), column("name", false)];
         let relation = Relation {
             id: 7,
             name: String::from("shop.item"),

@@ -23,6 +23,8 @@ pub enum PostgresError {
     WalLevel(String),
     /// There is no publication of this name.
     NoPublication(String),
+    /// The publication of this name leaves changes out.
+    Publication(String),
     /// `synchronous_standby_names` has another value already.
     Names(String),
     /// A watchdog is letting commits go on without a keeper.
@@ -31,6 +33,8 @@ pub enum PostgresError {
     NotWaitedFor,
     /// Sessions have had transactions open since before commits waited, for too long: which.
     Awaits(Vec<String>),
+    /// The slot of this name is of another database or program, or the log that it needs is gone.
+    Slot(String),
     /// Another process reads the slot: its name, and the process of the database that serves it.
     SlotInUse(String, i32),
     /// Nothing can be taken back while a keeper runs: the process of the database that serves it.
@@ -39,6 +43,8 @@ pub enum PostgresError {
     Rights(Vec<String>),
     /// Only a superuser can set a database up, and this role is none.
     NoSuperuser(String),
+    /// The schema in which set-up notes what it does is not set-up's own: its name, and what is wrong with it.
+    Strangers(String, Vec<String>),
     /// A statement of set-up failed: which, and why.
     Step(String, Box<PostgresError>),
     /// The database wants TLS.
@@ -66,7 +72,10 @@ impl fmt::Display for PostgresError {
                 Some(refused) => write!(f, "the database says: {}", refused.message()),
                 None => write!(f, "the database: {}", with_cause(error)),
             },
-            PostgresError::Stream(error) => write!(f, "the stream of changes: {error}"),
+            PostgresError::Stream(error) => write!(
+                f,
+                "the stream of changes: {error}. If this comes again and again, drop the slot, and a keeper makes it again: SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE NOT active"
+            ),
             PostgresError::WalLevel(found) => write!(
                 f,
                 "wal_level is {found}: set it to logical, and restart the database"
@@ -74,6 +83,10 @@ impl fmt::Display for PostgresError {
             PostgresError::NoPublication(name) => write!(
                 f,
                 "there is no publication {name}: `thorp web setup --postgres URL --recipe FILE --apply` makes it, with a URL of a superuser of the database"
+            ),
+            PostgresError::Publication(name) => write!(
+                f,
+                "publication {name} leaves changes out, as when a partition is emptied: `thorp web setup --postgres URL --recipe FILE --apply` mends it, with a URL of a superuser of the database. If that does not help, drop it first: DROP PUBLICATION {name}"
             ),
             PostgresError::Names(found) => write!(
                 f,
@@ -93,6 +106,10 @@ impl fmt::Display for PostgresError {
                 sessions.len(),
                 sessions.join("; ")
             ),
+            PostgresError::Slot(name) => write!(
+                f,
+                "slot {name} is of another database or program, or the log that it needs is gone. If nobody else needs it, drop it, and a keeper makes it again: SELECT pg_drop_replication_slot('{name}')"
+            ),
             PostgresError::SlotInUse(name, process) => write!(
                 f,
                 "slot {name} is in use by process {process} of the database: another keeper of this name runs, or has just been stopped. Stop that one, or give this one another --name"
@@ -107,6 +124,11 @@ impl fmt::Display for PostgresError {
             PostgresError::NoSuperuser(role) => write!(
                 f,
                 "role {role} is no superuser of the database: give the URL of one, as `sudo -u postgres thorp web setup --postgres postgresql:///shop`"
+            ),
+            PostgresError::Strangers(schema, found) => write!(
+                f,
+                "set-up cannot trust schema {schema}, whose statements run as a superuser: {}. If a keeper was never set up here, drop it: DROP SCHEMA {schema} CASCADE. Else look who has changed it",
+                found.join("; ")
             ),
             PostgresError::Step(statement, error) => write!(
                 f,

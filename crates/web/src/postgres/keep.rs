@@ -1,7 +1,8 @@
 //! The keeper of a database: it lives again after each loss, until it is told to stop.
 
 use super::config::Postgres;
-use super::life::Life;
+use super::error::PostgresError;
+use super::life::{Left, Life};
 use super::report::{Health, Report};
 use crate::random;
 use crate::recipe::Recipe;
@@ -10,32 +11,37 @@ use std::time::Duration;
 use thorp_versions::{Ledger, Writable, Writer};
 use tokio::sync::watch;
 
-/// How long the keeper waits before it tries again.
+/// How long the keeper waits before it tries again. The longer one: its stream has ended before it was live, again and again.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
+const AGAIN_AFTER_MAX: Duration = Duration::from_secs(16);
 
 /// Keeps the table of a database, until it is told to stop.
+///
+/// # Errors
+///
+/// It could not take its name out of the database, so commits go on waiting.
 pub async fn keep<C: Writable + Send>(
     source: Postgres,
     recipe: Arc<Recipe>,
     writer: Writer<C>,
     report: watch::Sender<Report>,
     mut stop: watch::Receiver<bool>,
-) {
+) -> Result<(), PostgresError> {
     let mut ledger = Ledger::new(writer);
-    let mut has_streamed = false;
+    let mut left = Left::default();
+    let mut pause = AGAIN_AFTER;
     loop {
-        let mut life = Life::new(&source, &recipe, &mut ledger, &report);
+        let mut life = Life::new(&source, &recipe, &mut ledger, &report).after(left);
         let ended = tokio::select! {
             ended = life.live() => ended,
-            () = told(&mut stop) => {
-                match has_streamed && !life.has_streamed() {
-                    true => life.let_go().await,
-                    false => life.leave().await,
-                }
-                return;
-            }
+            () = told(&mut stop) => return life.leave().await,
         };
-        has_streamed |= life.has_streamed();
+        pause = match &ended {
+            Err(PostgresError::Stream(_)) if !life.has_lived() => (2 * pause).min(AGAIN_AFTER_MAX),
+            _ => AGAIN_AFTER,
+        };
+        left = life.left();
+        let has_lived = life.has_lived();
         drop(life);
         // What was not decoded may be seen from now on.
         ledger.restart(random::number());
@@ -44,16 +50,28 @@ pub async fn keep<C: Writable + Send>(
             let health = Health::Away(error.to_string());
             report.send_modify(|report| report.health = health);
         }
+        // One that was lost is back soon. One that does not get live lets commits go on.
+        if !has_lived && left.is_named {
+            left = let_go(Life::new(&source, &recipe, &mut ledger, &report).after(left)).await;
+        }
         tokio::select! {
-            () = tokio::time::sleep(AGAIN_AFTER) => {}
+            () = tokio::time::sleep(pause) => {}
             () = told(&mut stop) => {
-                if has_streamed {
-                    Life::new(&source, &recipe, &mut ledger, &report).let_go().await;
-                }
-                return;
+                let life = Life::new(&source, &recipe, &mut ledger, &report);
+                return life.after(left).leave().await;
             }
         }
     }
+}
+
+/// Takes out the name that a life before has left. If it fails, the next time will do.
+async fn let_go<C: Writable>(mut life: Life<'_, C>) -> Left {
+    match life.take_name_out().await {
+        // The names are others now.
+        Ok(()) | Err(PostgresError::Names(_)) => {}
+        Err(error) => tracing::warn!("commits go on waiting: {error}"),
+    }
+    life.left()
 }
 
 /// Returns when it is time to stop, also if nobody is left to say so.

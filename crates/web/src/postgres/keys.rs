@@ -4,7 +4,7 @@ use super::decode::{Cell, Change, Relation, Row};
 use crate::journal;
 use crate::recipe::{Recipe, Table};
 use crate::template::Template;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use thorp_versions::{KEYS_OF_UPDATE_MAX, Place};
 
 /// The changes of one transaction.
@@ -51,17 +51,41 @@ impl Changed {
 }
 
 /// The tables that the stream has described.
+///
+/// Invariant: until somebody has said of which table one is a part, its changes change *unknown*.
 #[derive(Debug, Default)]
-pub(super) struct Relations(BTreeMap<u32, Relation>);
+pub(super) struct Relations {
+    described: BTreeMap<u32, Relation>,
+    /// The tables whose rules count: a partition has those of its root.
+    roots: BTreeMap<u32, String>,
+    /// Those without a root yet.
+    unplaced: BTreeSet<u32>,
+}
 
 impl Relations {
+    /// A table of which nobody has said yet of which one it is a part.
+    pub(super) fn unplaced(&self) -> Option<u32> {
+        self.unplaced.first().copied()
+    }
+
+    /// Somebody has looked: the table is a part of this root, or of none. None: it is not there, or not yet.
+    pub(super) fn place(&mut self, id: u32, root: Option<Option<String>>) {
+        self.unplaced.remove(&id);
+        if let (Some(relation), Some(root)) = (self.described.get(&id), root) {
+            let root = root.unwrap_or_else(|| relation.name.clone());
+            self.roots.insert(id, root);
+        }
+    }
+
     /// Takes one message of a transaction.
     pub(super) fn take(&mut self, change: Option<Change>, recipe: &Recipe, changed: &mut Changed) {
         let (id, rows) = match change {
             None => return changed.unknown(),
             Some(Change::Nothing) => return,
             Some(Change::Relation(relation)) => {
-                self.0.insert(relation.id, relation);
+                self.roots.remove(&relation.id);
+                self.unplaced.insert(relation.id);
+                self.described.insert(relation.id, relation);
                 return;
             }
             Some(Change::Truncate(ids)) => {
@@ -79,7 +103,7 @@ impl Relations {
         match self.rule(id, recipe) {
             Some(Table::Ignored) => {}
             Some(Table::Keys(templates)) => {
-                let relation = self.0.get(&id);
+                let relation = self.described.get(&id);
                 changed.add(relation.and_then(|relation| rows.keys(relation, templates)));
             }
             None => changed.unknown(),
@@ -87,7 +111,7 @@ impl Relations {
     }
 
     fn rule<'a>(&self, id: u32, recipe: &'a Recipe) -> Option<&'a Table> {
-        recipe.table(&self.0.get(&id)?.name)
+        recipe.table(self.roots.get(&id)?)
     }
 }
 
@@ -140,8 +164,11 @@ fn fill(
 /// A column of a row. Of a row that is only an identity, the other columns are not known.
 fn value<'a>(row: &'a Row, relation: &Relation, name: &str) -> Option<&'a str> {
     let mut columns = relation.columns.iter();
-    let at = columns.position(|(column, _)| column == name)?;
+    let at = columns.position(|column| column.name == name)?;
     match row.cells.get(at)? {
+        Cell::Text(text) if relation.columns[at].is_padded => {
+            Some(std::str::from_utf8(text).ok()?.trim_end_matches(' '))
+        }
         Cell::Text(text) => std::str::from_utf8(text).ok(),
         Cell::Null if row.is_whole || relation.identifies(name) => Some(""),
         Cell::Null | Cell::Unchanged => None,
@@ -150,9 +177,9 @@ fn value<'a>(row: &'a Row, relation: &Relation, name: &str) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::decode::Column;
     use super::*;
     use bytes::Bytes;
-    use std::collections::BTreeSet;
 
     const RECIPE: &str = r#"
         [tables]
@@ -162,7 +189,11 @@ mod tests {
     "#;
 
     fn relation(id: u32, name: &str) -> Change {
-        let column = |name: &str, is_key| (name.to_owned(), is_key);
+        let column = |name: &str, is_key| Column {
+            name: name.to_owned(),
+            is_key,
+            is_padded: !is_key,
+        };
         Change::Relation(Relation {
             id,
             name: format!("public.{name}"),
@@ -189,9 +220,15 @@ mod tests {
             relation(2, "visit"),
             relation(3, "session"),
             relation(4, "other"),
+            relation(6, "item_2026"),
+            relation(7, "session"),
         ];
         for change in known.into_iter().chain(changes) {
             relations.take(Some(change), &recipe, &mut changed);
+            if let Some(id) = relations.unplaced() {
+                let root = (id == 6).then(|| String::from("public.item"));
+                relations.place(id, (id != 7).then_some(root));
+            }
         }
         changed.keys().map(|(places, _)| places)
     }
@@ -235,6 +272,20 @@ mod tests {
         let deleted = Change::Delete(2, row(&["9", "-"], false));
         let expected = places(&["item:7", "item:8", "item:9"]);
         assert_eq!(changed(vec![without, moved, deleted]), expected);
+    }
+
+    #[test]
+    fn spaces_that_fill_a_value_up_are_no_part_of_a_key() {
+        let insert = Change::Insert(1, row(&["7", "a   "], true));
+        assert_eq!(changed(vec![insert]), places(&["item:7", "shelf:a"]));
+    }
+
+    #[test]
+    fn a_partition_has_the_keys_of_its_root_once_that_is_known() {
+        let insert = |id| Change::Insert(id, row(&["7", "a"], true));
+        assert_eq!(changed(vec![insert(6)]), places(&["item:7", "shelf:a"]));
+        assert_eq!(changed(vec![Change::Truncate(vec![6])]), None);
+        assert_eq!(changed(vec![insert(7)]), None);
     }
 
     #[test]

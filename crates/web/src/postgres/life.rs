@@ -7,16 +7,17 @@ use super::decode;
 use super::error::PostgresError;
 use super::going_live::{Found, GoingLive, Task, leaves_after_ms};
 use super::keys::{Changed, Relations};
-use super::patience::Names;
 use super::question::Question;
 use super::report::{Health, Report};
+use super::standby::{self, Standby};
 use super::waits::Waits;
 use super::xid::Numbers;
-use super::{rights, sessions, standby};
+use super::{rights, schema, sessions};
 use crate::journal::{Cause, Journal};
 use crate::recipe::Recipe;
 use crate::{clock, random};
 use pgwire_replication::{Lsn, ReplicationClient, ReplicationEvent};
+use std::sync::Arc;
 use std::time::Duration;
 use thorp_versions::{Action, BEAT_MS_MAX, Event, Ledger, UpdateId, Writable};
 use tokio::sync::{mpsc, watch};
@@ -26,11 +27,21 @@ use tokio_postgres::{Client, Row};
 /// How long the database may take until it waits for the keeper.
 const GOING_LIVE_MAX: Duration = Duration::from_secs(30);
 
+/// So long commits may wait for a keeper that takes up what was committed before.
+const CATCH_UP_MAX: Duration = Duration::from_millis(BEAT_MS_MAX);
+
+/// How often a keeper asks for a session that it needs to take its name out, and after which pause.
+const ASKED_MAX: u32 = 10;
+const ASKED_AGAIN_AFTER: Duration = Duration::from_secs(1);
+
 /// How often the keeper looks while it goes live.
 const LOOK_AFTER: Duration = Duration::from_millis(20);
 
 /// After so long, no reader has a young beat of what was before.
 const BEATS_ARE_OLD: Duration = Duration::from_millis(BEAT_MS_MAX);
+
+/// So long the keeper waits for an answer about a table. Without one, a change of the table ends all answers.
+const PLACED_AFTER: Duration = Duration::from_secs(1);
 
 /// Answers of the database that wait for the keeper.
 const ANSWERS_WAITING: usize = 16;
@@ -55,6 +66,12 @@ pub(super) struct Life<'a, C> {
     acks: Acks,
     waits: Waits,
     journal: Journal,
+    /// For questions, and to change for whom commits wait.
+    standby: Option<Arc<Standby>>,
+    /// Its name may be among those for which commits wait. It may have been put there by a life before.
+    is_named: bool,
+    /// The process of the database that reads the slot for this keeper, or has read it for a life before.
+    own: Option<i32>,
     /// As long as it is there, no other keeper has the slot.
     stream: Option<ReplicationClient>,
     begun: mpsc::UnboundedSender<Begun>,
@@ -88,6 +105,9 @@ impl<'a, C: Writable> Life<'a, C> {
             acks: Acks::default(),
             waits: Waits::default(),
             journal: report.borrow().journal.clone(),
+            standby: None,
+            is_named: false,
+            own: None,
             stream: None,
             begun,
             answers,
@@ -97,28 +117,42 @@ impl<'a, C: Writable> Life<'a, C> {
         }
     }
 
+    /// The same after a life that has left its name.
+    pub(super) fn after(self, left: Left) -> Self {
+        Life {
+            is_named: left.is_named,
+            own: left.own,
+            ..self
+        }
+    }
+
+    /// What the next life has to know.
+    pub(super) fn left(&self) -> Left {
+        Left {
+            is_named: self.is_named,
+            own: self.own,
+        }
+    }
+
     /// Goes live, and stays so until the database is lost.
     pub(super) async fn live(&mut self) -> Result<(), PostgresError> {
-        let client = self.source.connect().await?;
-        let confirmed = self.look_over(&client).await?;
-        let stream = ReplicationClient::connect(self.source.stream()?).await?;
-        // The database waits for nobody who has not said how far it is.
-        stream.update_applied_lsn(confirmed);
-        self.stream = Some(stream);
-        self.outlive_beats_of_others(&client).await?;
-        let going_live = tokio::time::timeout(GOING_LIVE_MAX, self.go_live(&client)).await;
+        let standby = Arc::new(Standby::of(self.source, "thorp web").await?);
+        self.standby = Some(Arc::clone(&standby));
+        let confirmed = self.look_over(standby.client()).await?;
+        let own = self.follow(confirmed).await?;
+        let is_waited_for = self.outlive_beats_of_others(standby.client()).await?;
+        self.catch_up(is_waited_for, own).await?;
+        let going_live = tokio::time::timeout(GOING_LIVE_MAX, self.go_live(&standby)).await;
         match going_live {
             Ok(gone) => gone?,
             Err(_) => {
                 let why = self.still_awaits();
-                // It may hold the lock under which names are changed.
-                drop(client);
                 // Without its stream, commits would wait until the watchdog lets them go on.
-                self.leave().await;
+                self.leave().await?;
                 return Err(why);
             }
         }
-        let beats = asking::beats(self.source.clone(), self.answers.clone());
+        let beats = asking::beats(self.source.clone(), own, self.answers.clone());
         self.beats = Some(Aborted(tokio::spawn(beats)));
         self.report.send_modify(|report| {
             report.health = Health::Live;
@@ -131,64 +165,102 @@ impl<'a, C: Writable> Life<'a, C> {
         }
     }
 
+    /// Begins the stream. Returns the process of the database that sends it: as long as it does, no other keeper has the slot.
+    async fn follow(&mut self, confirmed: Lsn) -> Result<i32, PostgresError> {
+        let mut stream = ReplicationClient::connect_gated(self.source.stream()?).await?;
+        let rows = stream.simple_query("SELECT pg_backend_pid()").await?;
+        let text = rows.first().and_then(|row| row.first()?.as_ref());
+        let own = text.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
+        let own = own.ok_or(PostgresError::NoLongerWaitedFor)?;
+        stream.start().await?;
+        stream.wait_started().await?;
+        // The database waits for nobody who has not said how far it is.
+        stream.update_applied_lsn(confirmed);
+        self.stream = Some(stream);
+        self.own = Some(own);
+        Ok(own)
+    }
+
+    /// Takes the stream up to a message of the keeper's own, before commits wait for it. So what cannot be decoded holds nobody up, and
+    /// neither does what takes long. If commits wait for it already, because it was lost with its name in, they do not wait for long.
+    async fn catch_up(&mut self, is_waited_for: bool, own: i32) -> Result<(), PostgresError> {
+        let standby = self.standby.clone();
+        let hears = async {
+            let mut emitted = self.emit("local").await?;
+            emitted.position = Some(self.take_up().await?);
+            self.let_end(Some(emitted)).await
+        };
+        let mut hears = std::pin::pin!(hears);
+        let Some(standby) = standby.filter(|_| is_waited_for) else {
+            return hears.await;
+        };
+        if let Ok(heard) = tokio::time::timeout(CATCH_UP_MAX, hears.as_mut()).await {
+            return heard;
+        }
+        let (heard, withdrawn) = tokio::join!(hears, standby.withdraw(Some(own)));
+        withdrawn?;
+        heard
+    }
+
+    /// Whether it is live, or has been.
+    pub(super) fn has_lived(&self) -> bool {
+        self.beats.is_some()
+    }
+
     /// Stops in order: no beat, then nobody serves hits, then no commit waits. Until then, commits are acknowledged as before, and no other
-    /// keeper has the slot.
-    pub(super) async fn leave(&mut self) {
+    /// keeper has the slot. Without a stream, the name may be that of another keeper: then this one takes out what a life before has left.
+    ///
+    /// # Errors
+    ///
+    /// The database does not answer. The name may be in.
+    pub(super) async fn leave(&mut self) -> Result<(), PostgresError> {
         self.beats = None;
         self.ledger.restart(random::number());
-        let end = Instant::now() + Duration::from_millis(leaves_after_ms());
-        if self.stream.is_none() {
-            return;
+        if self.stream.is_some() {
+            self.serve_until_beats_are_old().await;
+        } else if !self.is_named {
+            return Ok(());
         }
-        let mut has_slot = true;
+        let mut asked = 0;
+        while let Err(error) = self.take_name_out().await {
+            asked += 1;
+            if asked == ASKED_MAX {
+                return Err(error);
+            }
+            tokio::time::sleep(ASKED_AGAIN_AFTER).await;
+        }
+        Ok(())
+    }
+
+    /// Goes on to acknowledge, for as long as a reader has a young beat.
+    async fn serve_until_beats_are_old(&mut self) {
+        let end = Instant::now() + Duration::from_millis(leaves_after_ms());
         while let Ok(stepped) = tokio::time::timeout_at(end, self.step()).await {
             match stepped {
                 Ok(Some(position)) => self.acknowledge(position),
                 Ok(None) => {}
-                Err(_) => {
-                    has_slot = false;
-                    break;
-                }
+                Err(_) => break,
             }
         }
         tokio::time::sleep_until(end).await;
-        if let Err(error) = self.take_name_out(has_slot).await {
-            tracing::error!("commits go on waiting for {}: {error}", self.source.name());
-        }
     }
 
-    /// Whether the database has sent to this life: its name may be in.
-    pub(super) fn has_streamed(&self) -> bool {
-        self.stream.is_some()
-    }
-
-    /// Stops although the stream is lost, so that no commit waits for a keeper that does not come back. Another keeper that has the slot by
-    /// now goes on.
-    pub(super) async fn let_go(&self) {
-        if let Err(error) = self.take_lost_name_out().await {
-            tracing::error!("commits go on waiting for {}: {error}", self.source.name());
+    /// Lets no commit wait any more. Without the slot, another keeper may have it and beat by now.
+    pub(super) async fn take_name_out(&mut self) -> Result<(), PostgresError> {
+        let standby = match self.standby.take().filter(|standby| !standby.is_closed()) {
+            Some(standby) => standby,
+            None => Arc::new(Standby::of(self.source, "thorp web").await?),
+        };
+        self.standby = Some(Arc::clone(&standby));
+        let has_left = match (&self.stream, self.own) {
+            (Some(_), Some(own)) => standby.leave(own).await?,
+            _ => false,
+        };
+        if !has_left {
+            standby.withdraw(self.own).await?;
         }
-    }
-
-    async fn take_lost_name_out(&self) -> Result<(), PostgresError> {
-        let client = self.source.connect().await?;
-        let question = "SELECT count(*) FROM pg_replication_slots WHERE slot_name = $1 AND active";
-        let row = client.query_one(question, &[&self.source.name()]).await?;
-        if row.get::<_, i64>(0) > 0 {
-            return Ok(());
-        }
-        tokio::time::sleep(2 * BEATS_ARE_OLD).await;
-        standby::remove(&client, self.source.name()).await
-    }
-
-    /// Lets no commit wait any more. Without the slot, another keeper may have it and beat by now: that one is stopped first.
-    async fn take_name_out(&self, has_slot: bool) -> Result<(), PostgresError> {
-        let client = self.source.connect().await?;
-        if !has_slot {
-            standby::end(&client, self.source.name(), &[Names::Keeper]).await?;
-            tokio::time::sleep(2 * BEATS_ARE_OLD).await;
-        }
-        standby::remove(&client, self.source.name()).await
+        self.is_named = false;
+        Ok(())
     }
 
     /// What has to be so before anything begins. Makes the slot, and returns how far it is.
@@ -201,25 +273,29 @@ impl<'a, C: Writable> Life<'a, C> {
         if level != "logical" {
             return Err(PostgresError::WalLevel(level.to_owned()));
         }
-        let lacking = rights::lacking(client).await?;
+        let lacking = rights::lacking(client, name).await?;
         if !lacking.is_empty() {
-            let lacking = lacking.iter().map(ToString::to_string);
-            return Err(PostgresError::Rights(lacking.collect()));
+            return Err(PostgresError::Rights(lacking));
         }
-        let question = "SELECT count(*) FROM pg_publication WHERE pubname = $1";
-        let row = client.query_one(question, &[&name]).await?;
-        if row.get::<_, i64>(0) == 0 {
-            return Err(PostgresError::NoPublication(name.to_owned()));
+        match schema::publishes_all(client, name).await? {
+            Some(true) => {}
+            Some(false) => return Err(PostgresError::Publication(name.to_owned())),
+            None => return Err(PostgresError::NoPublication(name.to_owned())),
         }
         let next = next_xid(client).await?;
         self.numbers = Numbers::new(next);
         self.make_slot(client, next).await?;
-        let question = "SELECT (confirmed_flush_lsn - '0/0')::int8, active_pid FROM pg_replication_slots WHERE slot_name = $1";
+        let question = "SELECT active_pid, (confirmed_flush_lsn - '0/0')::int8,
+                plugin = 'pgoutput' AND database = current_database() AND wal_status IS DISTINCT FROM 'lost'
+            FROM pg_replication_slots WHERE slot_name = $1";
         let row = client.query_one(question, &[&name]).await?;
-        if let Some(process) = row.get(1) {
+        if let Some(process) = row.get(0) {
             return Err(PostgresError::SlotInUse(name.to_owned(), process));
         }
-        Ok(Lsn::from_u64(row.get::<_, i64>(0).unsigned_abs()))
+        match (row.get::<_, Option<i64>>(1), row.get(2)) {
+            (Some(confirmed), Some(true)) => Ok(Lsn::from_u64(confirmed.unsigned_abs())),
+            _ => Err(PostgresError::Slot(name.to_owned())),
+        }
     }
 
     /// Makes the slot if it is not there. That awaits all transactions that are open: those before the next number.
@@ -245,23 +321,28 @@ impl<'a, C: Writable> Life<'a, C> {
     // --- Going live ---
 
     /// Another keeper of this name may have died a moment ago. Its readers have other tables, and nothing ends their beats but time. So
-    /// nothing is acknowledged before that, if commits have waited already (rule W7).
-    async fn outlive_beats_of_others(&mut self, client: &Client) -> Result<(), PostgresError> {
+    /// nothing is acknowledged before that, if commits have waited already (rule W7). Whether they have.
+    async fn outlive_beats_of_others(&mut self, client: &Client) -> Result<bool, PostgresError> {
         let name = self.source.name();
         let names = standby::names(client).await?;
-        if names == standby::only(name) || names == standby::gone(name) {
-            tokio::time::sleep(BEATS_ARE_OLD).await;
+        if names.is_empty() {
+            return Ok(false);
         }
-        Ok(())
+        if names != standby::only(name) && names != standby::gone(name) {
+            return Err(PostgresError::Names(names));
+        }
+        tokio::time::sleep(BEATS_ARE_OLD).await;
+        Ok(true)
     }
 
     /// Does what [`GoingLive`] wants, until the keeper may beat.
-    async fn go_live(&mut self, client: &Client) -> Result<(), PostgresError> {
+    async fn go_live(&mut self, standby: &Standby) -> Result<(), PostgresError> {
+        let client = standby.client();
         let mut going = GoingLive::new();
         let mut own = None;
         while going.task() != Task::Beat {
             let task = going.task();
-            let found = self.does(task, client, &mut own).await?;
+            let found = self.does(task, standby, &mut own).await?;
             going.found(found);
             if found == Found::Waits(false) || going.task() == task {
                 self.goes_on_waiting(going.first_new(), client).await?;
@@ -274,16 +355,25 @@ impl<'a, C: Writable> Life<'a, C> {
     async fn does(
         &mut self,
         task: Task,
-        client: &Client,
+        standby: &Standby,
         own: &mut Option<Emitted>,
     ) -> Result<Found, PostgresError> {
-        let name = self.source.name();
+        let client = standby.client();
         match task {
-            Task::Name => standby::add(client, name).await?,
-            Task::AskWhetherWaitedFor => {
-                return Ok(Found::Waits(asking::is_waited_for(client, name).await?));
+            Task::Name => {
+                let was_named = std::mem::replace(&mut self.is_named, true);
+                let added = standby.add().await;
+                if let Err(PostgresError::Names(_) | PostgresError::BeingLetGo) = &added {
+                    self.is_named = was_named;
+                }
+                added?;
             }
-            Task::Emit => *own = Some(self.emit().await?),
+            Task::AskWhetherWaitedFor => {
+                let own = self.own.unwrap_or_default();
+                let waits = asking::is_waited_for(client, self.source.name(), own).await?;
+                return Ok(Found::Waits(waits));
+            }
+            Task::Emit => *own = Some(self.emit("on").await?),
             Task::TakeUp => {
                 let position = self.take_up().await?;
                 if let Some(own) = own {
@@ -350,11 +440,12 @@ impl<'a, C: Writable> Life<'a, C> {
         }
     }
 
-    /// Commits a message of the keeper's own.
-    async fn emit(&mut self) -> Result<Emitted, PostgresError> {
+    /// Commits a message of the keeper's own, with this setting of `synchronous_commit`.
+    async fn emit(&mut self, synchronous: &str) -> Result<Emitted, PostgresError> {
         let nonce = random::number().to_string();
         let other = self.source.connect().await?;
-        other.batch_execute("SET synchronous_commit = on").await?;
+        let set = format!("SET synchronous_commit = {synchronous}");
+        other.batch_execute(&set).await?;
         let row = other.query_one("SELECT pg_backend_pid()", &[]).await?;
         let backend = row.get(0);
         self.awaited = Some(nonce.clone());
@@ -391,6 +482,7 @@ impl<'a, C: Writable> Life<'a, C> {
 
     /// Handles the next event. Returns the end of the commit that is awaited, which the caller acknowledges.
     async fn step(&mut self) -> Result<Option<Lsn>, PostgresError> {
+        self.place().await?;
         let Some(stream) = &mut self.stream else {
             return Err(PostgresError::NoLongerWaitedFor);
         };
@@ -405,6 +497,19 @@ impl<'a, C: Writable> Life<'a, C> {
                 None => Err(PostgresError::NoLongerWaitedFor),
             },
         }
+    }
+
+    /// Asks of which tables those are parts that the stream has just described. Its next event may be a change of them. What is committed
+    /// later than that change makes no difference: a table that becomes a part, or ends to be one, ends all answers.
+    async fn place(&mut self) -> Result<(), PostgresError> {
+        let Some(standby) = self.standby.clone() else {
+            return Ok(());
+        };
+        while let Some(id) = self.relations.unplaced() {
+            let root = tokio::time::timeout(PLACED_AFTER, schema::root(standby.client(), id)).await;
+            self.relations.place(id, root.ok().transpose()?.flatten());
+        }
+        Ok(())
     }
 
     fn answered(&mut self, answer: Answer) -> Result<(), PostgresError> {
@@ -587,6 +692,14 @@ async fn oldest_xid(client: &Client) -> Result<u64, PostgresError> {
     let question = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text";
     let row = client.query_one(question, &[]).await?;
     Ok(row.get::<_, &str>(0).parse().unwrap_or_default())
+}
+
+/// What a life leaves to the next one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Left {
+    /// The name of this keeper may be among those for which commits wait.
+    pub(super) is_named: bool,
+    own: Option<i32>,
 }
 
 /// A task that ends with its owner.

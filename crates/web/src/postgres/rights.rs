@@ -1,6 +1,7 @@
 //! What the keeper's role has to be allowed.
 
 use super::error::PostgresError;
+use super::standby;
 use std::fmt;
 use tokio_postgres::Client;
 
@@ -67,10 +68,16 @@ pub(super) async fn all(client: &Client) -> Result<Vec<Right>, PostgresError> {
     })
 }
 
-/// What the role of this session lacks.
-pub(super) async fn lacking(client: &Client) -> Result<Vec<Right>, PostgresError> {
+/// What the role of this session lacks to be a keeper of this name.
+pub(super) async fn lacking(client: &Client, name: &str) -> Result<Vec<String>, PostgresError> {
     let row = client.query_one("SELECT current_user::text", &[]).await?;
-    lacking_of(client, row.get(0)).await
+    let role: &str = row.get(0);
+    let lacking = lacking_of(client, role).await?;
+    let mut lacking: Vec<String> = lacking.iter().map(ToString::to_string).collect();
+    if !standby::may_lock(client, name, role).await? {
+        lacking.push(format!("UPDATE ON TABLE {}", standby::table(name)));
+    }
+    Ok(lacking)
 }
 
 /// What a role lacks.

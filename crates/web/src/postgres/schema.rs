@@ -16,6 +16,9 @@ pub(super) struct Relation {
     /// The table of which it is a part, or its own name.
     pub(super) root: String,
     pub(super) columns: BTreeSet<String>,
+    /// Those of which values that are equal have several texts, and the stream may have another one than the address: `citext`, a collation
+    /// that is not deterministic, a domain over `character(n)`.
+    pub(super) loose: BTreeSet<String>,
     /// All columns of an old row are in the log.
     is_full: bool,
     /// The columns of an old row that are in the log.
@@ -84,6 +87,7 @@ impl Relation {
             is_full: identity == "f",
             columns: texts(6),
             identity: texts(7),
+            loose: texts(9),
             identity_sql,
         }
     }
@@ -117,7 +121,11 @@ pub(super) async fn relations(
             class.relreplident::text,
             ARRAY(SELECT attname::text FROM pg_attribute WHERE attrelid = class.oid AND attnum > 0 AND NOT attisdropped),
             ARRAY(SELECT attname::text FROM pg_attribute WHERE attrelid = class.oid AND attnum = ANY (index.indkey)),
-            quote_ident(index_class.relname)
+            quote_ident(index_class.relname),
+            ARRAY(SELECT attname::text FROM pg_attribute JOIN pg_type ON pg_type.oid = atttypid
+                JOIN pg_proc AS output ON output.oid = typoutput LEFT JOIN pg_collation ON pg_collation.oid = attcollation
+                WHERE attrelid = class.oid AND attnum > 0 AND NOT attisdropped AND (output.proname = 'citextout'
+                    OR output.proname = 'bpcharout' AND typname <> 'bpchar' OR NOT collisdeterministic))
         FROM pg_class AS class
         JOIN pg_namespace AS space ON space.oid = class.relnamespace
         LEFT JOIN pg_index AS index ON index.indrelid = class.oid
@@ -131,6 +139,35 @@ pub(super) async fn relations(
     Ok(relations
         .map(|relation| (relation.name.clone(), relation))
         .collect())
+}
+
+/// The table of which this one is a part, if it is a part of one. None: it is not there, or not yet. It waits for no lock of a table.
+pub(super) async fn root(
+    client: &Client,
+    id: u32,
+) -> Result<Option<Option<String>>, PostgresError> {
+    let question = "SELECT space.nspname || '.' || root.relname
+        FROM pg_class AS class LEFT JOIN pg_class AS root ON root.oid = pg_partition_root(class.oid)
+        LEFT JOIN pg_namespace AS space ON space.oid = root.relnamespace WHERE class.oid = $1";
+    let row = client.query_opt(question, &[&id]).await?;
+    Ok(row.map(|row| row.get(0)))
+}
+
+/// Whether a publication has all changes of all tables. One that has partitions as their roots does not say that a partition is emptied.
+/// None: there is none.
+pub(super) async fn publishes_all(
+    client: &Client,
+    name: &str,
+) -> Result<Option<bool>, PostgresError> {
+    let question = "SELECT puballtables AND pubinsert AND pubupdate AND pubdelete AND pubtruncate AND NOT pubviaroot
+        FROM pg_publication WHERE pubname = $1";
+    let row = client.query_opt(question, &[&name]).await?;
+    Ok(row.map(|row| row.get(0)))
+}
+
+/// The schema of what set-up makes for a keeper of this name.
+pub(super) fn schema_of(name: &str) -> String {
+    format!("{name}_web")
 }
 
 /// What the stream does not have: kind and name (trap W14).

@@ -9,7 +9,7 @@ const COLUMNS: &str =
     "pid, coalesce(usename, ''), coalesce(application_name, ''), coalesce(state, ''),
     coalesce(extract(epoch FROM now() - xact_start)::int8, 0)";
 
-/// The sessions with a transaction that has written, and whose number is before this one.
+/// The sessions with a transaction that has written, and whose number is before this one; and such transactions that are prepared.
 pub(super) async fn writing_since(
     client: &Client,
     first_new: u64,
@@ -18,11 +18,22 @@ pub(super) async fn writing_since(
         "SELECT {COLUMNS}, backend_xid::text FROM pg_stat_activity WHERE backend_xid IS NOT NULL ORDER BY xact_start"
     );
     let rows = client.query(&question, &[]).await?;
-    let is_old = |row: &&Row| {
-        let low = row.get::<_, &str>(5).parse();
+    let is_old = |low: &str| {
+        let low = low.parse();
         low.is_ok_and(|low| xid::whole(low, first_new) < first_new)
     };
-    Ok(rows.iter().filter(is_old).map(told).collect())
+    let sessions = rows.iter().filter(|row| is_old(row.get(5))).map(told);
+    // Those have no session any more.
+    let question = "SELECT gid, owner::text, database::text, extract(epoch FROM now() - prepared)::int8, transaction::text
+        FROM pg_prepared_xacts ORDER BY prepared";
+    let rows = client.query(question, &[]).await?;
+    let prepared = rows.iter().filter(|row| is_old(row.get(4)));
+    let prepared = prepared.map(|row| {
+        let (gid, owner, database, seconds): (&str, &str, &str, i64) =
+            (row.get(0), row.get(1), row.get(2), row.get(3));
+        format!("{owner}, prepared as '{gid}' (in {database}), for {seconds} s: COMMIT or ROLLBACK PREPARED ends it")
+    });
+    Ok(sessions.chain(prepared).collect())
 }
 
 /// The sessions whose snapshot is older than so many seconds (trap W17).

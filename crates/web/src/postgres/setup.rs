@@ -3,20 +3,15 @@
 use super::config::Postgres;
 use super::error::PostgresError;
 use super::life::PREFIX;
-use super::patience::Names;
+use super::rights;
 use super::schema::{self, Relation};
-use super::{rights, standby};
+use super::standby::{self, Standby};
 use crate::recipe::Recipe;
 use std::collections::BTreeMap;
-use std::time::Duration;
-use thorp_versions::BEAT_MS_MAX;
 use tokio_postgres::Client;
 
 /// A statement of set-up that waits longer for a lock, or takes longer, ends: others would queue behind it.
 const SESSION: &str = "SET lock_timeout = '5s'; SET statement_timeout = '60s'";
-
-/// How long commits wait for nobody before the name goes.
-const GONE_FOR: Duration = Duration::from_millis(2 * BEAT_MS_MAX);
 
 /// Not just a statement: first the keeper has to know.
 const NAME_OUT: &str = "ALTER SYSTEM SET synchronous_standby_names = ''";
@@ -78,7 +73,7 @@ impl<'a> SetUp<'a> {
         Ok(SetUp {
             source,
             client,
-            schema: schema_of(source.name()),
+            schema: schema::schema_of(source.name()),
             role,
         })
     }
@@ -89,6 +84,7 @@ impl<'a> SetUp<'a> {
     ///
     /// The database does not answer.
     pub async fn plan(&self, recipe: Option<&Recipe>) -> Result<Plan, PostgresError> {
+        self.is_own().await?;
         let relations = schema::relations(&self.client, &self.schema).await?;
         let mut plan = Plan {
             not_captured: schema::not_captured(&self.client, &relations).await?,
@@ -116,9 +112,10 @@ impl<'a> SetUp<'a> {
     ///
     /// The database does not answer, or a keeper runs.
     pub async fn plan_undo(&self) -> Result<Plan, PostgresError> {
+        self.is_own().await?;
         let mut plan = Plan::default();
         let name = self.source.name();
-        if let Some(process) = active(&self.client, name).await? {
+        if let Some(process) = standby::reader(&self.client, name).await? {
             return Err(PostgresError::KeeperRuns(process));
         }
         let names = standby::names(&self.client).await?;
@@ -164,13 +161,9 @@ impl<'a> SetUp<'a> {
     }
 
     async fn run(&self, statement: &str) -> Result<(), PostgresError> {
-        let name = self.source.name();
         if statement == NAME_OUT {
-            if standby::names(&self.client).await? == standby::only(name) {
-                standby::end(&self.client, name, &[Names::Keeper]).await?;
-            }
-            tokio::time::sleep(GONE_FOR).await;
-            return standby::remove(&self.client, name).await;
+            let standby = Standby::of(self.source, "thorp web setup").await?;
+            return standby.without_insisting().withdraw(None).await;
         }
         self.client.batch_execute(statement).await?;
         Ok(())
@@ -200,6 +193,15 @@ impl<'a> SetUp<'a> {
         Ok((!self.has_schema().await?).then_some(step))
     }
 
+    /// What is noted there runs as a superuser. So nobody else may have written it.
+    async fn is_own(&self) -> Result<(), PostgresError> {
+        let found = strangers(&self.client, &self.schema).await?;
+        match found.is_empty() {
+            true => Ok(()),
+            false => Err(PostgresError::Strangers(self.schema.clone(), found)),
+        }
+    }
+
     async fn has_schema(&self) -> Result<bool, PostgresError> {
         let question = "SELECT count(*) FROM pg_namespace WHERE nspname = $1";
         self.is_there(question, &self.schema).await
@@ -219,7 +221,7 @@ impl<'a> SetUp<'a> {
             if self.setting(setting).await? == value {
                 continue;
             }
-            let reload = String::from("SELECT pg_reload_conf()");
+            let reload = String::from("SELECT pg_catalog.pg_reload_conf()");
             let set = format!("ALTER SYSTEM SET {setting} = {value}");
             let reset = format!("ALTER SYSTEM RESET {setting}");
             steps.push(Step::new(what, &[set, reload.clone()], &[reset, reload]));
@@ -258,12 +260,24 @@ impl<'a> SetUp<'a> {
                 &[revoke],
             ));
         }
+        if !standby::may_lock(&self.client, self.source.name(), self.role).await? {
+            let (schema, table) = (&self.schema, standby::table(self.source.name()));
+            let sql = [
+                format!("CREATE TABLE IF NOT EXISTS {table} ()"),
+                format!("GRANT USAGE ON SCHEMA {schema} TO {role}"),
+                format!("GRANT UPDATE ON TABLE {table} TO {role}"),
+            ];
+            let what =
+                "a table that only the role may lock, while it changes for whom commits wait";
+            steps.push(Step::new(what, &sql, &[]));
+        }
         Ok(steps)
     }
 
     async fn triggers(&self) -> Result<Vec<Step>, PostgresError> {
         let (name, schema) = (self.source.name(), &self.schema);
-        let question = "SELECT count(*) FROM pg_event_trigger WHERE evtname = $1";
+        // As they are without ALWAYS, a session with session_replication_role = replica fires none.
+        let question = "SELECT evtenabled = 'A' FROM pg_event_trigger WHERE evtname = $1";
         let made = [
             (
                 "ddl",
@@ -281,8 +295,15 @@ impl<'a> SetUp<'a> {
         let mut steps = Vec::new();
         for (ending, event, body, what) in made {
             let trigger = format!("{name}_{ending}");
-            if self.is_there(question, &trigger).await? {
-                continue;
+            let always = format!("ALTER EVENT TRIGGER {trigger} ENABLE ALWAYS");
+            let row = self.client.query_opt(question, &[&trigger]).await?;
+            match row.map(|row| row.get(0)) {
+                Some(true) => continue,
+                Some(false) => {
+                    steps.push(Step::new(what, &[always], &[]));
+                    continue;
+                }
+                None => {}
             }
             let function = format!(
                 "CREATE OR REPLACE FUNCTION {schema}.{event}() RETURNS event_trigger LANGUAGE plpgsql
@@ -293,28 +314,40 @@ impl<'a> SetUp<'a> {
                 "CREATE EVENT TRIGGER {trigger} ON {event} EXECUTE FUNCTION {schema}.{event}()"
             );
             let undo = format!("DROP EVENT TRIGGER IF EXISTS {trigger}");
-            steps.push(Step::new(what, &[function, make], &[undo]));
+            steps.push(Step::new(what, &[function, make, always], &[undo]));
         }
         Ok(steps)
     }
 
     async fn publication(&self) -> Result<Option<Step>, PostgresError> {
         let name = self.source.name();
-        let question = "SELECT count(*) FROM pg_publication WHERE pubname = $1";
-        let sql = format!(
-            "CREATE PUBLICATION {name} FOR ALL TABLES WITH (publish_via_partition_root = true)"
-        );
-        let undo = format!("DROP PUBLICATION IF EXISTS {name}");
-        let step = Step::new("publish what changes", &[sql], &[undo]);
-        Ok((!self.is_there(question, name).await?).then_some(step))
+        Ok(match schema::publishes_all(&self.client, name).await? {
+            None => Some(Step::new(
+                "publish what changes",
+                &[format!("CREATE PUBLICATION {name} FOR ALL TABLES")],
+                &[format!("DROP PUBLICATION IF EXISTS {name}")],
+            )),
+            // Earlier set-ups have published the changes of partitions as those of their roots.
+            Some(false) => {
+                let set = "publish = 'insert, update, delete, truncate', publish_via_partition_root = false";
+                let sql = format!("ALTER PUBLICATION {name} SET ({set})");
+                Some(Step::new(
+                    "publish also that a partition is emptied",
+                    &[sql],
+                    &[],
+                ))
+            }
+            Some(true) => None,
+        })
     }
 
     async fn slot(&self) -> Result<Option<Step>, PostgresError> {
         let name = self.source.name();
         let question = "SELECT count(*) FROM pg_replication_slots WHERE slot_name = $1";
-        let sql = format!("SELECT pg_create_logical_replication_slot('{name}', 'pgoutput')");
+        let sql =
+            format!("SELECT pg_catalog.pg_create_logical_replication_slot('{name}', 'pgoutput')");
         let undo = format!(
-            "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = '{name}'"
+            "SELECT pg_catalog.pg_drop_replication_slot(slot_name) FROM pg_catalog.pg_replication_slots WHERE slot_name = '{name}'"
         );
         let step = Step::new(
             "keep the log for the keeper, also while it is away",
@@ -330,16 +363,29 @@ impl<'a> SetUp<'a> {
     }
 }
 
-/// The process of the database that reads the slot for somebody.
-pub(super) async fn active(client: &Client, slot: &str) -> Result<Option<i32>, PostgresError> {
-    let question = "SELECT active_pid FROM pg_replication_slots WHERE slot_name = $1";
-    let row = client.query_opt(question, &[&slot]).await?;
-    Ok(row.and_then(|row| row.get(0)))
-}
-
-/// The schema of what set-up makes for a keeper of this name.
-pub(super) fn schema_of(name: &str) -> String {
-    format!("{name}_web")
+/// What is not set-up's own in its schema: somebody who is no superuser owns it or has rights to it, or it runs something.
+async fn strangers(client: &Client, schema: &str) -> Result<Vec<String>, PostgresError> {
+    // A keeper's role may use the schema, and change the table that keepers lock. That one has no rows.
+    let question = "
+        WITH space AS (SELECT * FROM pg_namespace WHERE nspname = $1),
+        things AS (
+            SELECT 'the schema' AS thing, nspowner AS owner, nspacl AS rights, 'USAGE' AS allowed FROM space
+            UNION ALL SELECT 'table ' || quote_ident(relname), relowner, relacl, CASE relname WHEN 'lock' THEN 'UPDATE' END
+                FROM pg_class WHERE relnamespace = (SELECT oid FROM space)
+            UNION ALL SELECT 'function ' || quote_ident(proname), proowner, NULL, NULL
+                FROM pg_proc WHERE pronamespace = (SELECT oid FROM space)
+        )
+        SELECT format('%s belongs to role %I', thing, rolname) FROM things JOIN pg_roles ON pg_roles.oid = owner WHERE NOT rolsuper
+        UNION ALL
+        SELECT format('%s lets %I do %s', thing, coalesce(rolname, 'public'), privilege_type)
+            FROM things, aclexplode(rights) LEFT JOIN pg_roles ON pg_roles.oid = grantee
+            WHERE rolsuper IS NOT TRUE AND privilege_type IS DISTINCT FROM allowed
+        UNION ALL
+        SELECT format('table %I has triggers or rules', relname)
+            FROM pg_class WHERE relnamespace = (SELECT oid FROM space) AND (relhastriggers OR relhasrules)
+        LIMIT 8";
+    let rows = client.query(question, &[&schema]).await?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
 /// Old rows that are whole where that is needed. It comes before the publication: without identity, UPDATE and DELETE fail there.

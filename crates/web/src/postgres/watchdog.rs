@@ -3,7 +3,7 @@
 use super::config::Postgres;
 use super::error::PostgresError;
 use super::patience::{Deed, Look, Names, Patience};
-use super::standby;
+use super::standby::{self, Standby};
 use crate::clock;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -51,10 +51,11 @@ pub(super) fn program(name: &str) -> String {
 
 /// Looks again and again, over one connection.
 async fn look(source: &Postgres, says: &watch::Sender<Watched>) -> Result<(), PostgresError> {
-    let client = source.connect_as(&program(source.name())).await?;
+    let standby = Standby::of(source, &program(source.name())).await?;
+    let standby = standby.without_insisting();
     let mut patience = Patience::default();
     loop {
-        let seen = see(&client, source.name()).await?;
+        let seen = see(standby.client(), source.name()).await?;
         let deed = patience.look(seen, clock::now_ms());
         let from = deed.replaces();
         match deed {
@@ -69,11 +70,11 @@ async fn look(source: &Postgres, says: &watch::Sender<Watched>) -> Result<(), Po
             }
             Deed::End => {
                 tracing::warn!("commits go on without {} soon", source.name());
-                standby::end(&client, source.name(), from).await?;
+                standby.end(from).await?;
             }
             Deed::LetGo(why) => {
                 tracing::warn!("commits go on without {}: {why}", source.name());
-                standby::let_go(&client, source.name(), from).await?;
+                standby.let_go(from).await?;
                 says.send_replace(Watched::LetGo(why));
             }
         }
@@ -95,6 +96,6 @@ async fn see(client: &Client, name: &str) -> Result<Look<(i32, String)>, Postgre
     Ok(Look {
         names,
         waiting,
-        is_away: !standby::is_connected(client, name).await?,
+        is_away: standby::reader(client, name).await?.is_none(),
     })
 }

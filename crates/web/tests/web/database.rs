@@ -30,7 +30,11 @@ pub(crate) struct Running(Child);
 impl Database {
     /// Starts a server. None: this machine has none, and the test says so.
     pub(crate) async fn start() -> Option<Database> {
-        let settings = ["wal_level=logical", "restart_after_crash=off"];
+        let settings = [
+            "wal_level=logical",
+            "restart_after_crash=off",
+            "max_prepared_transactions=2",
+        ];
         Database::start_with(&settings).await
     }
 

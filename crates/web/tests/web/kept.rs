@@ -29,6 +29,8 @@ pub(crate) const TABLES: &str = "
     INSERT INTO item VALUES (1, 100), (2, 200);
     INSERT INTO session VALUES (1, 0);
     CREATE PUBLICATION thorp FOR ALL TABLES;
+    CREATE SCHEMA thorp_web;
+    CREATE TABLE thorp_web.lock ();
 ";
 
 /// How long anything may take that does come.
@@ -81,7 +83,8 @@ impl Kept {
             .enable_all()
             .build();
         let runtime = runtime.expect("a thread");
-        let keeper = runtime.spawn(keep(source, recipe, writer, says, stopped));
+        let keeping = keep(source, recipe, writer, says, stopped);
+        let keeper = runtime.spawn(async move { keeping.await.expect("its name is out") });
         Kept {
             database,
             reader: Reader::new(table),

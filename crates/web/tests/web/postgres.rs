@@ -114,13 +114,19 @@ async fn a_keeper_that_stops_leaves_no_commit_waiting() {
         return;
     };
     let evidence = kept.reader.evidence();
+    let client = kept.database.connect().await;
+    // The database has no session left that the keeper could have to stop.
+    let address = kept.database.address();
+    let mut others = Vec::new();
+    while let Ok(session) = tokio_postgres::connect(&address, tokio_postgres::NoTls).await {
+        others.push(session);
+    }
     kept.stop.send_replace(true);
     tokio::time::timeout(PATIENCE, &mut kept.keeper)
         .await
         .expect("it stops")
         .expect("no panic");
     assert!(kept.check(evidence, &item(1)).is_err());
-    let client = kept.database.connect().await;
     let update = client.batch_execute("UPDATE item SET price = 1");
     let updated = tokio::time::timeout(PATIENCE, update).await;
     updated.expect("nobody is waited for").expect("an update");
@@ -191,10 +197,52 @@ async fn a_keeper_that_is_gone_holds_up_no_commit_for_ever() {
     let mut watched = watched(&kept);
     let client = kept.database.connect().await;
     let evidence = kept.reader.evidence();
+    // As a keeper that hangs with the lock.
+    let hung = kept.database.connect().await;
+    run(&hung, "BEGIN; LOCK TABLE thorp_web.lock IN EXCLUSIVE MODE").await;
     kept.keeper.abort();
     commit_beside(&client).await;
     assert_eq!(kept.check(evidence, &item(1)), Err(Denied::NoBeat));
     until_let_go(&mut watched).await;
+}
+
+async fn names(client: &Client) -> String {
+    let question = "SELECT current_setting('synchronous_standby_names')";
+    let row = client.query_one(question, &[]).await.expect("a setting");
+    row.get(0)
+}
+
+/// No watchdog runs.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_that_does_not_get_through_holds_up_no_commit() {
+    let Some(mut kept) = Kept::start().await else {
+        return;
+    };
+    let client = kept.database.connect().await;
+    // The keeper is live, and the stream ends at the next change.
+    let drop =
+        "SET synchronous_commit = local; DROP PUBLICATION thorp; SET synchronous_commit = on";
+    run(&client, drop).await;
+    commit_beside(&client).await;
+    assert_eq!(names(&client).await, "");
+    // From then on it ends at that change in each life, before commits wait.
+    run(&client, "CREATE PUBLICATION thorp FOR ALL TABLES").await;
+    let ends = |health: &Health| matches!(health, Health::Away(why) if why.contains("the stream"));
+    kept.until(ends).await;
+    assert_eq!(names(&client).await, "");
+    // So it does if the slot is of another database.
+    run(&client, "CREATE DATABASE elsewhere").await;
+    let other = kept.database.connect_to("elsewhere").await;
+    let end = "SELECT pg_drop_replication_slot('thorp'); SELECT pg_create_logical_replication_slot('thorp', 'pgoutput')";
+    while other.batch_execute(end).await.is_err() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let is_other =
+        |health: &Health| matches!(health, Health::Away(why) if why.contains("another database"));
+    kept.until(is_other).await;
+    assert_eq!(names(&client).await, "");
+    run(&client, "SELECT pg_drop_replication_slot('thorp')").await;
+    kept.until(|health| *health == Health::Live).await;
 }
 
 /// Traps W8 and W25: a keeper hangs with its connections, and wakes when commits no longer wait for it.

@@ -116,5 +116,7 @@ async fn run(address: &str, table: PathBuf) {
         stop.send_replace(true);
     });
     tokio::spawn(write_status(table, String::from("thorp"), report));
-    keep(source, recipe, writer, says, stopped).await;
+    if let Err(error) = keep(source, recipe, writer, says, stopped).await {
+        eprintln!("{error}");
+    }
 }

@@ -267,6 +267,33 @@ async fn a_second_keeper_of_the_same_name_changes_nothing() {
     until_passes(&reader).await;
 }
 
+/// Trap W39: a keeper wakes without its slot, and stops. Another one of its name is live by then.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_keeper_that_stops_leaves_the_name_of_another_one_in() {
+    let Some(scene) = Scene::open().await else {
+        return;
+    };
+    let mut first = scene.keeper();
+    until_passes(&scene.reader()).await;
+    let other = scene.directory.path().join("other.table");
+    let second = Keeper::start(&scene.database.address(), &other);
+    first.signal(Signal::STOP);
+    let client = scene.database.connect().await;
+    let end = "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots";
+    run(&client, end).await;
+    second.until(|status| status.live).await;
+    let recipe = Recipe::parse(RECIPE).expect("a recipe");
+    let reader = Followed::new(other, recipe.terms("thorp"));
+    let evidence = until_passes(&reader).await;
+    first.signal(Signal::CONT);
+    first.stop();
+    let question = "SELECT current_setting('synchronous_standby_names')";
+    let row = client.query_one(question, &[]).await.expect("a setting");
+    assert_eq!(row.get::<_, &str>(0), "FIRST 1 (thorp)");
+    let _ = reader.look();
+    assert_eq!(check(&reader, evidence), Ok(()), "it has not noticed it");
+}
+
 fn damaged(table: &Path) -> [fn(&Path); 3] {
     assert!(table.exists());
     [
@@ -381,10 +408,15 @@ async fn a_keeper_that_starts_awaits_the_transactions_that_are_open() {
         "SET application_name = 'till'; BEGIN; UPDATE item SET price = 5 WHERE id = 1",
     )
     .await;
+    let prepared = scene.database.connect().await;
+    let prepare = "BEGIN; UPDATE item SET price = 6 WHERE id = 2; PREPARE TRANSACTION 'left'";
+    run(&prepared, prepare).await;
     let keeper = scene.keeper();
     let reader = scene.reader();
-    let status = keeper.until(|status| !status.awaits.is_empty()).await;
+    let status = keeper.until(|status| status.awaits.len() == 2).await;
     assert!(status.awaits[0].contains("till"), "{:?}", status.awaits);
+    assert!(status.awaits[1].contains("'left'"), "{:?}", status.awaits);
+    run(&prepared, "COMMIT PREPARED 'left'").await;
     let _ = reader.look();
     assert_eq!(check(&reader, reader.evidence()), Err(Denied::NoBeat));
     run(&client, "COMMIT").await;

@@ -5,6 +5,7 @@ use super::config::WebConfig;
 use super::noting::{Noting, RunningNoting};
 use super::{homes, source, usage};
 use crate::failure::Failure;
+use crate::text;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -51,13 +52,14 @@ impl Beside {
         let table = source::table(keeper.table.as_ref(), &source)?;
         let reader = Followed::new(table.clone(), recipe.terms(&keeper.name));
         let path = config.recipe.as_ref().map(OsString::from);
-        let flags = [
-            ("--postgres", OsString::from(database)),
-            ("--recipe", path.unwrap_or_default()),
-        ];
+        let told = Told {
+            database: Some(OsString::from(database)),
+            words: &[],
+            flags: Vec::from([("--recipe", path.unwrap_or_default())]),
+        };
         Ok(Beside {
             source: AnySource::Table(Arc::new(reader)),
-            start: keeper_of(config, &[], &flags, &table)?,
+            start: keeper_of(config, told, &table)?,
             table: Some(table),
             noting: None,
         })
@@ -67,11 +69,15 @@ impl Beside {
     fn of_requests(config: &WebConfig) -> Result<Self, Failure> {
         let (reader, noting) = Noting::of(config)?;
         let life = config.requests.seconds.to_string();
-        let flags = [("--request-seconds", OsString::from(life))];
+        let told = Told {
+            database: None,
+            words: &["--requests"],
+            flags: Vec::from([("--request-seconds", OsString::from(life))]),
+        };
         let table = noting.table();
         Ok(Beside {
             source: AnySource::Table(reader),
-            start: keeper_of(config, &["--requests"], &flags, &table)?,
+            start: keeper_of(config, told, &table)?,
             table: Some(table),
             noting: Some(noting),
         })
@@ -146,29 +152,36 @@ impl Running {
     }
 }
 
+/// What a keeper is told of its source.
+struct Told {
+    /// In its environment: the URL may have a password, and everybody sees the words of a command.
+    database: Option<OsString>,
+    words: &'static [&'static str],
+    flags: Vec<(&'static str, OsString)>,
+}
+
 /// How a keeper of the same source is started beside the proxy. It ends in order when the proxy ends, also if that is killed. None: the
 /// operator wants none.
-fn keeper_of(
-    config: &WebConfig,
-    words: &'static [&'static str],
-    source: &[(&'static str, OsString)],
-    table: &PathBuf,
-) -> Result<Option<Start>, Failure> {
+fn keeper_of(config: &WebConfig, told: Told, table: &PathBuf) -> Result<Option<Start>, Failure> {
     if !config.keeper.start {
         return Ok(None);
     }
     let program = std::env::current_exe()
         .map_err(|error| usage(format!("the program does not find itself: {error}")))?;
-    let common = [
+    let mut flags = told.flags;
+    flags.extend([
         ("--table", OsString::from(table)),
         ("--name", OsString::from(&config.keeper.name)),
         ("--log-level", OsString::from(&config.log.level)),
-    ];
-    let flags = [source, &common].concat();
+    ]);
     Ok(Some(Box::new(move || {
         let mut command = tokio::process::Command::new(&program);
         command.args(["web", "keeper", "--until-stdin-closes"]);
-        command.args(words);
+        command.args(told.words);
+        match &told.database {
+            Some(url) => command.env("THORP_POSTGRES", url),
+            None => command.env_remove("THORP_POSTGRES"),
+        };
         for (flag, value) in &flags {
             command.arg(flag).arg(value);
         }
@@ -182,7 +195,35 @@ async fn tell(mut health: watch::Receiver<Health>, live: &str) {
     while health.changed().await.is_ok() {
         match &*health.borrow_and_update() {
             Health::Live => eprintln!("live: {live}, and answers are kept"),
-            Health::Away(why) => eprintln!("away: {why}. All requests go to the origin"),
+            Health::Away(why) => {
+                eprintln!("away: {}. All requests go to the origin", text::name(why))
+            }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::OsStr;
+
+    #[test]
+    fn a_password_is_no_word_of_the_keepers_command() {
+        let url = "postgresql://thorp:secret@localhost/shop";
+        let told = Told {
+            database: Some(OsString::from(url)),
+            words: &[],
+            flags: Vec::new(),
+        };
+        let start = keeper_of(&WebConfig::default(), told, &PathBuf::from("a.table"));
+        let start = start.expect("the program finds itself");
+        let command = start.expect("a keeper")();
+        let command = command.as_std();
+        let has = |word: &OsStr| word.to_string_lossy().contains("secret");
+        assert!(!command.get_args().any(has));
+        let mut given = command.get_envs();
+        assert!(
+            given.any(|(name, value)| name == "THORP_POSTGRES" && value == Some(OsStr::new(url)))
+        );
     }
 }

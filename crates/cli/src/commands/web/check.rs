@@ -3,6 +3,7 @@
 use super::source::{recipe, refused, runtime, source};
 use crate::commands::{say, say_json};
 use crate::failure::{Code, Failure};
+use crate::text;
 use clap::Args;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -13,7 +14,12 @@ use thorp_web::{Finding, Severity, check};
 #[command(after_help = HELP)]
 pub(crate) struct Options {
     /// The database, as the keeper's --postgres: its role is checked, too
-    #[arg(long, value_name = "URL")]
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "THORP_POSTGRES",
+        hide_env_values = true
+    )]
     postgres: String,
     /// A file, or the name of a recipe that comes with Thorp (mediawiki, wagtail)
     #[arg(long, value_name = "FILE")]
@@ -50,12 +56,9 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
 }
 
 fn told(finding: &Finding) -> String {
-    let Finding {
-        check,
-        found,
-        advice,
-        ..
-    } = finding;
+    let check = finding.check;
+    // They name what others have named.
+    let (found, advice) = (text::name(&finding.found), text::name(&finding.advice));
     let line = format!("{} {check}: {found}", word(finding.severity));
     match advice.is_empty() {
         true => line,

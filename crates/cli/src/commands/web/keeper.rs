@@ -4,6 +4,7 @@ use super::source::{log, recipe, runtime, seconds, source, table, table_by_name}
 use crate::commands::node::{Shutdown, shutdown};
 use crate::commands::{say, say_json};
 use crate::failure::{Code, Failure};
+use crate::text;
 use clap::Args;
 use std::path::{Path, PathBuf};
 use std::process::id;
@@ -21,10 +22,12 @@ use tokio::task::JoinHandle;
 #[derive(Args, Debug)]
 #[command(after_help = HELP)]
 pub(crate) struct Options {
-    /// The database, as postgresql:///shop
+    /// The database, as postgresql:///shop. Give a URL with a password in the environment
     #[arg(
         long,
         value_name = "URL",
+        env = "THORP_POSTGRES",
+        hide_env_values = true,
         requires = "recipe",
         required_unless_present = "requests"
     )]
@@ -162,15 +165,19 @@ impl Keeping {
         let telling = begin_telling(options, &self.table, report, OF_DATABASE)?;
         let keeping = keep(self.source, self.recipe, self.writer, says, stopped);
         let mut keeping = std::pin::pin!(keeping);
-        tokio::select! {
-            () = keeping.as_mut() => {}
+        let kept = tokio::select! {
+            kept = keeping.as_mut() => kept,
             () = shutdown => {
                 stop.send_replace(true);
-                keeping.await;
+                keeping.await
             }
-        }
+        };
         telling.iter().for_each(JoinHandle::abort);
-        Ok(())
+        kept.map_err(|error| {
+            let what = format!("commits go on waiting for the keeper, which has ended: {error}");
+            let action = "run ALTER SYSTEM SET synchronous_standby_names = ''; and SELECT pg_reload_conf(); as a superuser, four seconds after all proxies have ended";
+            Failure::new(what, action)
+        })
     }
 }
 
@@ -182,7 +189,7 @@ async fn tell(mut report: watch::Receiver<Report>, Words { live, awaited }: Word
         if now.health != before.health {
             match &now.health {
                 Health::Live => eprintln!("keeper: live. {live}"),
-                Health::Away(why) => eprintln!("keeper: away. {why}"),
+                Health::Away(why) => eprintln!("keeper: away. {}", text::name(why)),
             }
         }
         let is_new = |session: &&String| {
@@ -190,7 +197,7 @@ async fn tell(mut report: watch::Receiver<Report>, Words { live, awaited }: Word
             !said.any(|said| lasting(said) == lasting(session))
         };
         for session in now.awaits.iter().filter(is_new) {
-            eprintln!("keeper: it awaits {awaited}{session}");
+            eprintln!("keeper: it awaits {awaited}{}", text::name(session));
         }
         if before.not_waited == 0 && now.not_waited > 0 {
             eprintln!(

@@ -71,8 +71,13 @@ struct ProxyOptions {
     /// The application, as http://127.0.0.1:8000; several addresses with commas between them
     #[arg(long, value_name = "URL")]
     origin: Option<String>,
-    /// Its database, as postgresql:///shop; with --recipe
-    #[arg(long, value_name = "URL")]
+    /// Its database, as postgresql:///shop; with --recipe. Give a URL with a password in the environment
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "THORP_POSTGRES",
+        hide_env_values = true
+    )]
     postgres: Option<String>,
     /// Each unsafe request (POST, PUT ...) is a change: no database is watched; with --recipe
     #[arg(long)]

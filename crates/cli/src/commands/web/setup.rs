@@ -3,6 +3,7 @@
 use super::source::{recipe, refused, runtime, source};
 use crate::commands::{say, say_json};
 use crate::failure::{Code, Failure};
+use crate::text;
 use clap::Args;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -66,19 +67,35 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
 
 /// The plan as SQL, with what it is good for as comments.
 fn tell(plan: &Plan, options: &Options) -> Result<(), Failure> {
+    lines(plan, options.undo)
+        .iter()
+        .try_for_each(|line| say(line))
+}
+
+fn lines(plan: &Plan, undo: bool) -> Vec<String> {
+    let mut lines = Vec::new();
+    if !plan.steps.is_empty() {
+        // Whoever runs it by hand must not call what the owner of the database has made.
+        lines.push(String::from("SET search_path = pg_catalog;"));
+    }
     for Step { what, sql, .. } in &plan.steps {
-        say(&format!("-- {what}"))?;
-        sql.iter().try_for_each(|sql| say(&format!("{sql};")))?;
+        lines.push(comment(what));
+        lines.extend(sql.iter().map(|sql| format!("{sql};")));
     }
-    for line in &plan.by_hand {
-        say(&format!("-- then by hand: {line}"))?;
+    let by_hand = plan.by_hand.iter();
+    lines.extend(by_hand.map(|line| comment(&format!("then by hand: {line}"))));
+    if !undo {
+        let not_captured = plan.not_captured.iter();
+        lines.extend(
+            not_captured.map(|(kind, name)| comment(&format!("not captured: {kind} {name}"))),
+        );
     }
-    if !options.undo {
-        for (kind, name) in &plan.not_captured {
-            say(&format!("-- not captured: {kind} {name}"))?;
-        }
-    }
-    Ok(())
+    lines
+}
+
+/// A comment of SQL. A name in it may have a line's end.
+fn comment(text: &str) -> String {
+    format!("-- {}", text::name(text))
 }
 
 fn last_line(plan: &Plan, options: &Options) -> &'static str {
@@ -114,3 +131,17 @@ Examples:
   thorp web setup --postgres postgresql:///shop --recipe shop.toml
   thorp web setup --postgres postgresql:///shop --recipe shop.toml --apply
   thorp web setup --postgres postgresql:///shop --undo --apply";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_a_lines_end_stays_in_its_comment() {
+        let mut plan = Plan::default();
+        let name = String::from("x\nALTER ROLE evil SUPERUSER; --\u{1b}[2K");
+        plan.not_captured.push((String::from("sequence"), name));
+        let expected = "-- not captured: sequence x?ALTER ROLE evil SUPERUSER; --?[2K";
+        assert_eq!(lines(&plan, false), [expected]);
+    }
+}

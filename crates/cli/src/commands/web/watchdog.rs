@@ -13,7 +13,12 @@ use tokio::sync::watch;
 #[command(after_help = HELP)]
 pub(crate) struct Options {
     /// The database on this machine, as postgresql:///shop; the role that `thorp web setup` made is enough
-    #[arg(long, value_name = "URL")]
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "THORP_POSTGRES",
+        hide_env_values = true
+    )]
     postgres: String,
     /// The --name of `thorp web`
     #[arg(long, value_name = "NAME", default_value = "thorp")]
