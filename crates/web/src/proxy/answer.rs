@@ -2,6 +2,7 @@
 
 use super::entries::Weight;
 use super::origin::Outgoing;
+use super::owned;
 use super::shape::shape;
 use super::tally::Refused;
 use bytes::Bytes;
@@ -48,12 +49,8 @@ pub(crate) struct Answer {
 
 impl Answer {
     /// An answer of a coherent route. No other answer has this ETag.
-    pub(crate) fn coherent(
-        status: StatusCode,
-        mut headers: HeaderMap,
-        body: Bytes,
-        tag: &str,
-    ) -> Self {
+    pub(crate) fn coherent(status: StatusCode, headers: HeaderMap, body: Bytes, tag: &str) -> Self {
+        let mut headers = owned::fields(&headers);
         make_coherent(&mut headers, tag);
         headers.remove(header::CONTENT_LENGTH);
         Answer {

@@ -1,5 +1,6 @@
 //! Answers that are stored while they go to their client.
 
+use super::owned;
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use std::pin::Pin;
@@ -111,7 +112,7 @@ impl Building {
 
     fn finish(&mut self) {
         if let Some(copy) = self.copy.take() {
-            (copy.finish)(Bytes::from(copy.parts.concat()));
+            (copy.finish)(owned::body(&copy.parts));
         }
     }
 }

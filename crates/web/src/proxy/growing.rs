@@ -2,6 +2,7 @@
 
 use super::building::{Budget, Share};
 use super::origin::{BodyError, OriginError, Outgoing, STORED_BYTES_MAX, reasons};
+use super::owned;
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Frame, Incoming};
@@ -143,10 +144,7 @@ impl Growing {
     }
 
     fn whole(&mut self) -> Bytes {
-        match self.parts.len() {
-            1 => self.parts.remove(0),
-            _ => Bytes::from(std::mem::take(&mut self.parts).concat()),
-        }
+        owned::body(&std::mem::take(&mut self.parts))
     }
 }
 

@@ -14,6 +14,7 @@ mod flights;
 mod growing;
 mod host;
 mod origin;
+mod owned;
 mod plain;
 mod range;
 mod request;

@@ -5,6 +5,7 @@ use super::freshness::{Age, Lifetime, Now};
 use super::selecting::Selecting;
 use crate::proxy::answer::drop_fields_of_connection;
 use crate::proxy::origin::Outgoing;
+use crate::proxy::owned;
 use crate::proxy::shape::shape;
 use bytes::Bytes;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -60,7 +61,7 @@ impl Head {
         let lifetime = Lifetime::of(status, answer, &directives, times.came);
         let head = Head {
             status,
-            headers: answer.clone(),
+            headers: owned::fields(answer),
             directives,
             lifetime,
             age: Age::of(answer, times.asked, times.came),

@@ -1,0 +1,61 @@
+//! What is stored has memory of its own. A body and a field that come from the origin are parts of the buffer into which their connection
+//! was read: whoever keeps one byte of that buffer keeps all of it.
+
+use bytes::Bytes;
+use hyper::header::{HeaderMap, HeaderValue};
+
+/// A copy of a body.
+pub(super) fn body(parts: &[Bytes]) -> Bytes {
+    Bytes::from(parts.concat())
+}
+
+/// A copy of fields.
+pub(super) fn fields(headers: &HeaderMap) -> HeaderMap {
+    let mut copied = HeaderMap::with_capacity(headers.keys_len());
+    for (name, value) in headers {
+        let copy = HeaderValue::from_bytes(value.as_bytes());
+        copied.append(name, copy.unwrap_or_else(|_| value.clone()));
+    }
+    copied
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A text within a large buffer.
+    fn within_a_buffer(text: &'static [u8]) -> (Bytes, Bytes) {
+        let buffer = Bytes::from([text, &[b'x'; 1 << 16]].concat());
+        (buffer.slice(..text.len()), buffer)
+    }
+
+    fn is_within(part: &[u8], buffer: &[u8]) -> bool {
+        buffer.as_ptr_range().contains(&part.as_ptr())
+    }
+
+    #[test]
+    fn a_stored_body_keeps_no_buffer() {
+        let (part, buffer) = within_a_buffer(b"body");
+        assert!(is_within(&part, &buffer));
+        let copy = body(&[part]);
+        assert_eq!(copy, "body");
+        assert!(!is_within(&copy, &buffer));
+    }
+
+    #[test]
+    fn stored_fields_keep_no_buffer() {
+        let (part, buffer) = within_a_buffer(b"value");
+        let mut headers = HeaderMap::new();
+        let value = HeaderValue::from_maybe_shared(part).expect("a value");
+        headers.append("x-a", value.clone());
+        headers.append("x-a", HeaderValue::from_static("more"));
+        headers.append("x-b", value);
+        assert!(is_within(headers["x-b"].as_bytes(), &buffer));
+        let copy = fields(&headers);
+        assert_eq!(copy, headers);
+        assert!(
+            copy.values()
+                .all(|value| !is_within(value.as_bytes(), &buffer))
+        );
+    }
+}
