@@ -1,7 +1,7 @@
 //! The body of a fill: it is read to its end whatever becomes of its client, who gets it meanwhile.
 
 use super::building::{Budget, Share};
-use super::origin::{BodyError, OriginError, Outgoing, STORED_BYTES_MAX, reasons};
+use super::origin::{BodyError, OriginError, Outgoing, STORED_BYTES_MAX, passed, reasons};
 use super::owned;
 use bytes::Bytes;
 use http_body_util::BodyExt;
@@ -19,9 +19,15 @@ const SHORT_BYTES: usize = 64 << 10;
 /// ... and so does one that takes longer.
 const SHORT_WITHIN: Duration = Duration::from_millis(20);
 
+/// If nothing of a body comes for so long, it is its client's alone: others do not wait for it any longer.
+const PAUSES_FOR: Duration = Duration::from_secs(5);
+
+/// The same counts for a body that has not come as a whole within this time.
+const COMES_WITHIN: Duration = Duration::from_secs(30);
+
 /// A body on its way.
 pub(crate) struct Growing {
-    rest: Incoming,
+    rest: Outgoing,
     parts: Vec<Bytes>,
     length: usize,
     share: Arc<Share>,
@@ -33,8 +39,8 @@ enum Part {
     Data(Bytes),
     /// All has come.
     End,
-    /// It is too long to be stored: what still comes is the client's alone.
-    Rest(Incoming),
+    /// It is too long or too slow to be stored: what still comes is the client's alone.
+    Rest(Outgoing),
     /// The origin has ended too early.
     Cut(String),
 }
@@ -50,6 +56,10 @@ pub(crate) enum Grown {
 
 impl Growing {
     pub(crate) fn new(rest: Incoming, budget: &Budget) -> Self {
+        Growing::of(passed(rest), budget)
+    }
+
+    fn of(rest: Outgoing, budget: &Budget) -> Self {
         Growing {
             rest,
             parts: Vec::new(),
@@ -91,10 +101,22 @@ impl Growing {
         .boxed()
     }
 
-    /// Reads on. None: it is too long to be stored, and what still comes is the client's alone.
-    pub(crate) async fn rest(mut self) -> Result<Option<Bytes>, OriginError> {
+    /// Reads on. None: it is too long or too slow to be stored, and what still comes is the client's alone.
+    pub(crate) async fn rest(self) -> Result<Option<Bytes>, OriginError> {
+        self.rest_within(COMES_WITHIN, PAUSES_FOR).await
+    }
+
+    async fn rest_within(
+        mut self,
+        all: Duration,
+        pause: Duration,
+    ) -> Result<Option<Bytes>, OriginError> {
+        let end = Instant::now() + all;
         while self.has_room() {
-            let frame = self.rest.frame().await;
+            let patience = end.min(Instant::now() + pause);
+            let Ok(frame) = tokio::time::timeout_at(patience, self.rest.frame()).await else {
+                break;
+            };
             match self.take(frame) {
                 Ok(true) => {}
                 Ok(false) => {
@@ -121,12 +143,12 @@ impl Growing {
     /// False: that was the end.
     fn take(
         &mut self,
-        frame: Option<Result<Frame<Bytes>, hyper::Error>>,
+        frame: Option<Result<Frame<Bytes>, BodyError>>,
     ) -> Result<bool, OriginError> {
         let Some(frame) = frame else {
             return Ok(false);
         };
-        let frame = frame.map_err(|error| OriginError::Away(reasons(&error)))?;
+        let frame = frame.map_err(|error| OriginError::Away(reasons(&*error)))?;
         if let Ok(data) = frame.into_data() {
             self.length += data.len();
             self.share.grow(data.len() as u64);
@@ -151,7 +173,7 @@ impl Growing {
 /// The client's end. What waits here counts for the budget until the client has it, also when the fill has ended.
 struct Flowing {
     parts: mpsc::UnboundedReceiver<Part>,
-    rest: Option<Incoming>,
+    rest: Option<Outgoing>,
     share: Option<Arc<Share>>,
 }
 
@@ -165,8 +187,7 @@ impl Body for Flowing {
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         loop {
             if let Some(rest) = &mut self.rest {
-                let polled = Pin::new(rest).poll_frame(context);
-                return polled.map_err(Into::into);
+                return Pin::new(rest).poll_frame(context);
             }
             return match self.parts.poll_recv(context) {
                 Poll::Pending => Poll::Pending,
@@ -182,5 +203,81 @@ impl Body for Flowing {
                 Poll::Ready(None) => Poll::Ready(Some(Err("the fill has ended".into()))),
             };
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(3_600);
+    const SHORT: Duration = Duration::from_millis(5);
+
+    /// A body whose frames a test sends.
+    struct Frames(mpsc::UnboundedReceiver<Bytes>);
+
+    impl Body for Frames {
+        type Data = Bytes;
+        type Error = BodyError;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            context: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+            let polled = self.0.poll_recv(context);
+            polled.map(|data| data.map(|data| Ok(Frame::data(data))))
+        }
+    }
+
+    fn growing() -> (mpsc::UnboundedSender<Bytes>, Growing) {
+        let (sends, frames) = mpsc::unbounded_channel();
+        let body = Growing::of(Frames(frames).boxed(), &Budget::default());
+        (sends, body)
+    }
+
+    async fn next(body: &mut Outgoing) -> Option<Bytes> {
+        let frame = body.frame().await?.expect("it is not cut");
+        frame.into_data().ok()
+    }
+
+    #[tokio::test]
+    async fn a_body_that_stops_is_its_clients_alone() {
+        let (origin, mut body) = growing();
+        let mut client = body.for_client();
+        origin.send(Bytes::from("first")).expect("a reader");
+        let stored = body.rest_within(LONG, SHORT).await;
+        assert!(stored.expect("the origin has not failed").is_none());
+        origin.send(Bytes::from("second")).expect("a reader");
+        drop(origin);
+        assert_eq!(next(&mut client).await, Some(Bytes::from("first")));
+        assert_eq!(next(&mut client).await, Some(Bytes::from("second")));
+        assert_eq!(next(&mut client).await, None);
+    }
+
+    #[tokio::test]
+    async fn a_body_that_drips_is_its_clients_alone() {
+        let (origin, body) = growing();
+        let drips = tokio::spawn(async move {
+            while origin.send(Bytes::from("x")).is_ok() {
+                tokio::time::sleep(SHORT / 5).await;
+            }
+        });
+        let stored = body.rest_within(SHORT, LONG).await;
+        assert!(stored.expect("the origin has not failed").is_none());
+        // Nobody wants it any more.
+        drips.await.expect("it ends");
+    }
+
+    #[tokio::test]
+    async fn a_body_that_comes_in_time_is_whole() {
+        let (origin, body) = growing();
+        origin.send(Bytes::from("first")).expect("a reader");
+        origin.send(Bytes::from("second")).expect("a reader");
+        drop(origin);
+        let stored = body.rest_within(LONG, LONG).await;
+        assert_eq!(
+            stored.expect("the origin has not failed"),
+            Some(Bytes::from("firstsecond"))
+        );
     }
 }
