@@ -8,20 +8,38 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
-/// All bodies that are being built have at most so many bytes together. What does not fit passes through, not stored.
+/// Bodies that are being built, and those that are on their way to clients though the cache has dropped them, have at most so many bytes
+/// together. While they have more, answers pass through, not stored.
 const BUILDING_BYTES_MAX: u64 = 128 << 20;
 
-/// The bytes that all bodies being built have at a time.
+/// The bytes of all bodies in memory, with those in the cache.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Budget(Arc<AtomicU64>);
+pub(crate) struct Budget(Arc<Bodies>);
+
+#[derive(Default, Debug)]
+struct Bodies {
+    bytes: AtomicU64,
+    /// How many the cache may have.
+    cached_max: AtomicU64,
+}
 
 impl Budget {
+    /// The cache may have so many bytes from now on.
+    pub(crate) fn allow(&self, cached_max: u64) {
+        self.0.cached_max.store(cached_max, Ordering::Relaxed);
+    }
+
     /// A part of it, with nothing in it yet.
     pub(crate) fn share(&self) -> Share {
         Share {
             budget: self.clone(),
             bytes: AtomicU64::new(0),
         }
+    }
+
+    fn has_room_for(&self, bytes: u64) -> bool {
+        let cached_max = self.0.cached_max.load(Ordering::Relaxed);
+        bytes <= BUILDING_BYTES_MAX.saturating_add(cached_max)
     }
 }
 
@@ -35,9 +53,14 @@ pub(crate) struct Share {
 impl Share {
     /// Takes more. False: there is no more.
     pub(crate) fn grow(&self, bytes: u64) -> bool {
-        let before = self.budget.0.fetch_add(bytes, Ordering::Relaxed);
+        let before = self.budget.0.bytes.fetch_add(bytes, Ordering::Relaxed);
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
-        before + bytes <= BUILDING_BYTES_MAX
+        self.budget.has_room_for(before + bytes)
+    }
+
+    /// Another part of the same budget, with nothing in it yet.
+    pub(crate) fn another(&self) -> Share {
+        self.budget.share()
     }
 
     /// What it has.
@@ -47,13 +70,15 @@ impl Share {
 
     /// Whether all bodies together have room still.
     pub(crate) fn has_room(&self) -> bool {
-        self.budget.0.load(Ordering::Relaxed) <= BUILDING_BYTES_MAX
+        let bytes = self.budget.0.bytes.load(Ordering::Relaxed);
+        self.budget.has_room_for(bytes)
     }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
-        self.budget.0.fetch_sub(self.bytes(), Ordering::Relaxed);
+        let bytes = &self.budget.0.bytes;
+        bytes.fetch_sub(self.bytes(), Ordering::Relaxed);
     }
 }
 
@@ -112,7 +137,8 @@ impl Building {
 
     fn finish(&mut self) {
         if let Some(copy) = self.copy.take() {
-            (copy.finish)(owned::body(&copy.parts));
+            let share = copy.share.another();
+            (copy.finish)(owned::body(&copy.parts, share));
         }
     }
 }
@@ -162,6 +188,21 @@ mod tests {
         assert!(second.grow(1) && !second.grow(1));
         drop(second);
         drop(first);
-        assert_eq!(budget.0.load(Ordering::Relaxed), 0);
+        assert_eq!(budget.0.bytes.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn a_dropped_answer_counts_until_its_last_reader_has_it() {
+        let budget = Budget::default();
+        budget.allow(10);
+        let room = budget.share();
+        assert!(room.grow(BUILDING_BYTES_MAX));
+        let stored = owned::body(&[Bytes::from("0123456789")], room.another());
+        assert!(room.has_room());
+        let reader = stored.slice(2..);
+        drop(stored);
+        assert!(!room.grow(1));
+        drop(reader);
+        assert!(room.has_room());
     }
 }

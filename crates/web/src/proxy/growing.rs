@@ -166,7 +166,7 @@ impl Growing {
     }
 
     fn whole(&mut self) -> Bytes {
-        owned::body(&std::mem::take(&mut self.parts))
+        owned::body(&std::mem::take(&mut self.parts), self.share.another())
     }
 }
 

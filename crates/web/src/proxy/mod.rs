@@ -15,6 +15,7 @@ mod growing;
 mod host;
 mod origin;
 mod owned;
+mod patient;
 mod plain;
 mod range;
 mod request;

@@ -1,12 +1,31 @@
 //! What is stored has memory of its own. A body and a field that come from the origin are parts of the buffer into which their connection
 //! was read: whoever keeps one byte of that buffer keeps all of it.
 
+use super::building::Share;
 use bytes::Bytes;
 use hyper::header::{HeaderMap, HeaderValue};
 
-/// A copy of a body.
-pub(super) fn body(parts: &[Bytes]) -> Bytes {
-    Bytes::from(parts.concat())
+/// A body in memory of its own, which counts as long as anybody has a part of it.
+#[derive(Debug)]
+struct Owned {
+    bytes: Vec<u8>,
+    _share: Share,
+}
+
+impl AsRef<[u8]> for Owned {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// A copy of a body, which counts in this share until its last part is gone.
+pub(super) fn body(parts: &[Bytes], share: Share) -> Bytes {
+    let bytes = parts.concat();
+    share.grow(bytes.len() as u64);
+    Bytes::from_owner(Owned {
+        bytes,
+        _share: share,
+    })
 }
 
 /// A copy of fields.
@@ -21,6 +40,7 @@ pub(super) fn fields(headers: &HeaderMap) -> HeaderMap {
 
 #[cfg(test)]
 mod tests {
+    use super::super::building::Budget;
     use super::*;
 
     /// A text within a large buffer.
@@ -37,7 +57,7 @@ mod tests {
     fn a_stored_body_keeps_no_buffer() {
         let (part, buffer) = within_a_buffer(b"body");
         assert!(is_within(&part, &buffer));
-        let copy = body(&[part]);
+        let copy = body(&[part], Budget::default().share());
         assert_eq!(copy, "body");
         assert!(!is_within(&copy, &buffer));
     }

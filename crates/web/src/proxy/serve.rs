@@ -125,6 +125,7 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
             (true, true) => bytes / PLAIN_SHARE,
             (true, false) => bytes,
         };
+        shares.budget.allow(bytes);
         Ok(Proxy {
             plain: Plain::new(Arc::clone(&origin), plain_bytes, shares.budget.clone()),
             shares,
