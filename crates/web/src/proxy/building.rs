@@ -1,86 +1,12 @@
 //! Answers that are stored while they go to their client.
 
+use super::budget::SHORT_BYTES;
+pub(crate) use super::budget::{Budget, Share};
 use super::owned;
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
-
-/// Bodies that are being built, and those that are on their way to clients though the cache has dropped them, have at most so many bytes
-/// together. While they have more, answers pass through, not stored.
-const BUILDING_BYTES_MAX: u64 = 128 << 20;
-
-/// The bytes of all bodies in memory, with those in the cache.
-#[derive(Clone, Default, Debug)]
-pub(crate) struct Budget(Arc<Bodies>);
-
-#[derive(Default, Debug)]
-struct Bodies {
-    bytes: AtomicU64,
-    /// How many the cache may have.
-    cached_max: AtomicU64,
-}
-
-impl Budget {
-    /// The cache may have so many bytes from now on.
-    pub(crate) fn allow(&self, cached_max: u64) {
-        self.0.cached_max.store(cached_max, Ordering::Relaxed);
-    }
-
-    /// A part of it, with nothing in it yet.
-    pub(crate) fn share(&self) -> Share {
-        Share {
-            budget: self.clone(),
-            bytes: AtomicU64::new(0),
-        }
-    }
-
-    fn has_room_for(&self, bytes: u64) -> bool {
-        let cached_max = self.0.cached_max.load(Ordering::Relaxed);
-        bytes <= BUILDING_BYTES_MAX.saturating_add(cached_max)
-    }
-}
-
-/// The part of it that one body has. It comes back when this is dropped.
-#[derive(Debug)]
-pub(crate) struct Share {
-    budget: Budget,
-    bytes: AtomicU64,
-}
-
-impl Share {
-    /// Takes more. False: there is no more.
-    pub(crate) fn grow(&self, bytes: u64) -> bool {
-        let before = self.budget.0.bytes.fetch_add(bytes, Ordering::Relaxed);
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
-        self.budget.has_room_for(before + bytes)
-    }
-
-    /// Another part of the same budget, with nothing in it yet.
-    pub(crate) fn another(&self) -> Share {
-        self.budget.share()
-    }
-
-    /// What it has.
-    fn bytes(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
-    }
-
-    /// Whether all bodies together have room still.
-    pub(crate) fn has_room(&self) -> bool {
-        let bytes = self.budget.0.bytes.load(Ordering::Relaxed);
-        self.budget.has_room_for(bytes)
-    }
-}
-
-impl Drop for Share {
-    fn drop(&mut self) {
-        let bytes = &self.budget.0.bytes;
-        bytes.fetch_sub(self.bytes(), Ordering::Relaxed);
-    }
-}
 
 /// What becomes of a whole body.
 type Finish = Box<dyn FnOnce(Bytes) + Send + Sync>;
@@ -121,7 +47,8 @@ impl Building {
             return;
         };
         let length = data.len() as u64;
-        let has_room = copy.share.grow(length) && copy.share.bytes() <= copy.bytes_max;
+        let has_room = copy.share.grow(length) && copy.share.bytes() <= copy.bytes_max
+            || copy.share.bytes() <= SHORT_BYTES as u64;
         copy.parts.push(data.clone());
         if !has_room {
             self.copy = None;
@@ -172,37 +99,5 @@ impl Body for Building {
 
     fn size_hint(&self) -> SizeHint {
         self.rest.size_hint()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_share_comes_back() {
-        let budget = Budget::default();
-        let first = budget.share();
-        assert!(first.grow(BUILDING_BYTES_MAX - 1));
-        let second = budget.share();
-        assert!(second.grow(1) && !second.grow(1));
-        drop(second);
-        drop(first);
-        assert_eq!(budget.0.bytes.load(Ordering::Relaxed), 0);
-    }
-
-    #[test]
-    fn a_dropped_answer_counts_until_its_last_reader_has_it() {
-        let budget = Budget::default();
-        budget.allow(10);
-        let room = budget.share();
-        assert!(room.grow(BUILDING_BYTES_MAX));
-        let stored = owned::body(&[Bytes::from("0123456789")], room.another());
-        assert!(room.has_room());
-        let reader = stored.slice(2..);
-        drop(stored);
-        assert!(!room.grow(1));
-        drop(reader);
-        assert!(room.has_room());
     }
 }

@@ -1,6 +1,6 @@
 //! The body of a fill: it is read to its end whatever becomes of its client, who gets it meanwhile.
 
-use super::building::{Budget, Share};
+use super::budget::{Budget, SHORT_BYTES, Share};
 use super::origin::{BodyError, OriginError, Outgoing, STORED_BYTES_MAX, passed, reasons};
 use super::owned;
 use bytes::Bytes;
@@ -13,10 +13,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-/// A body of more bytes goes to its client before all of it has come ...
-const SHORT_BYTES: usize = 64 << 10;
-
-/// ... and so does one that takes longer.
+/// A body of more than [`SHORT_BYTES`] goes to its client before all of it has come, and so does one that takes longer than this.
 const SHORT_WITHIN: Duration = Duration::from_millis(20);
 
 /// If nothing of a body comes for so long, it is its client's alone: others do not wait for it any longer.
@@ -72,7 +69,7 @@ impl Growing {
     /// Reads a body that is short and comes at once.
     pub(crate) async fn short(&mut self) -> Result<Grown, OriginError> {
         let end = Instant::now() + SHORT_WITHIN;
-        while self.length <= SHORT_BYTES && self.has_room() {
+        while self.length <= SHORT_BYTES {
             let frame = tokio::time::timeout_at(end, self.rest.frame()).await;
             let Ok(frame) = frame else {
                 return Ok(Grown::More);
@@ -136,8 +133,10 @@ impl Growing {
         Ok(None)
     }
 
+    /// A short body needs no room: each running fill has one of them at most.
     fn has_room(&self) -> bool {
-        self.length <= STORED_BYTES_MAX && self.share.has_room()
+        let is_short = self.length <= SHORT_BYTES;
+        is_short || self.length <= STORED_BYTES_MAX && self.share.has_room()
     }
 
     /// False: that was the end.
@@ -230,9 +229,33 @@ mod tests {
     }
 
     fn growing() -> (mpsc::UnboundedSender<Bytes>, Growing) {
+        growing_in(&Budget::default())
+    }
+
+    fn growing_in(budget: &Budget) -> (mpsc::UnboundedSender<Bytes>, Growing) {
         let (sends, frames) = mpsc::unbounded_channel();
-        let body = Growing::of(Frames(frames).boxed(), &Budget::default());
-        (sends, body)
+        (sends, Growing::of(Frames(frames).boxed(), budget))
+    }
+
+    #[tokio::test]
+    async fn without_room_a_short_body_is_stored_and_a_long_one_is_not() {
+        let budget = Budget::default();
+        let others = budget.share();
+        assert!(!others.grow(u64::MAX / 2));
+        let long = Bytes::from(vec![b'x'; SHORT_BYTES + 1]);
+        for (sent, stored) in [(Bytes::from("short"), true), (long, false)] {
+            let (origin, mut body) = growing_in(&budget);
+            origin.send(sent.clone()).expect("a reader");
+            drop(origin);
+            let begun = body.short().await.expect("the origin has not failed");
+            assert_eq!(begun == Grown::Whole(sent.clone()), stored);
+            // So does one that is not here at once.
+            let (origin, body) = growing_in(&budget);
+            origin.send(sent.clone()).expect("a reader");
+            drop(origin);
+            let whole = body.rest().await.expect("the origin has not failed");
+            assert_eq!(whole, stored.then_some(sent));
+        }
     }
 
     async fn next(body: &mut Outgoing) -> Option<Bytes> {

@@ -2,6 +2,7 @@
 
 mod answer;
 mod audit;
+mod budget;
 mod building;
 mod cache;
 mod clients;

@@ -1,7 +1,7 @@
 //! What is stored has memory of its own. A body and a field that come from the origin are parts of the buffer into which their connection
 //! was read: whoever keeps one byte of that buffer keeps all of it.
 
-use super::building::Share;
+use super::budget::Share;
 use bytes::Bytes;
 use hyper::header::{HeaderMap, HeaderValue};
 
@@ -40,7 +40,7 @@ pub(super) fn fields(headers: &HeaderMap) -> HeaderMap {
 
 #[cfg(test)]
 mod tests {
-    use super::super::building::Budget;
+    use super::super::budget::{BUILDING_BYTES_MAX, Budget};
     use super::*;
 
     /// A text within a large buffer.
@@ -77,5 +77,20 @@ mod tests {
             copy.values()
                 .all(|value| !is_within(value.as_bytes(), &buffer))
         );
+    }
+
+    #[test]
+    fn a_dropped_answer_counts_until_its_last_reader_has_it() {
+        let budget = Budget::default();
+        budget.allow(10);
+        let room = budget.share();
+        assert!(room.grow(BUILDING_BYTES_MAX));
+        let stored = body(&[Bytes::from("0123456789")], room.another());
+        assert!(room.has_room());
+        let reader = stored.slice(2..);
+        drop(stored);
+        assert!(!room.grow(1));
+        drop(reader);
+        assert!(room.has_room());
     }
 }
