@@ -114,6 +114,25 @@ async fn an_answer_varies_by_what_its_route_names_and_by_nothing_else() {
     }
 }
 
+#[tokio::test]
+async fn the_origin_sees_a_host_as_the_cache_does() {
+    let recipe = "[[routes]]\npath = \"/items/{id}\"\nkeys = [\"item:{id}\"]\n";
+    let (site, _source) = Site::kept(recipe, |head| match head.contains("host: shop\r\n") {
+        true => answer("Cache-Control: max-age=60", "the shop"),
+        false => answer("Cache-Control: max-age=60", "no such host"),
+    })
+    .await;
+    for path in ["/items/1", "/without-a-route"] {
+        let upper = format!("GET {path} HTTP/1.1\r\nHost: SHOP\r\nConnection: close\r\n\r\n");
+        let lower = upper.replace("SHOP", "shop");
+        for request in [upper, lower] {
+            let got = site.exchange(&request).await;
+            assert!(got.ends_with("the shop"), "{got}");
+        }
+    }
+    assert_eq!(site.asked(), 2);
+}
+
 fn slow(first: &str, last: &str) -> Vec<Step> {
     let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
     let chunk = |text: &str| format!("{:x}\r\n{text}\r\n", text.len());
