@@ -133,6 +133,23 @@ async fn the_origin_sees_a_host_as_the_cache_does() {
     assert_eq!(site.asked(), 2);
 }
 
+#[tokio::test]
+async fn a_field_that_the_route_does_not_name_shapes_no_answer() {
+    let (site, _source) = Site::kept(RECIPE, |head| answer("", head)).await;
+    let evil = "User-Agent: <script>\nAccept: evil\nAccept-Language: evil";
+    let first = site.ask("GET", "/items/1", evil).await;
+    assert_eq!(first.done(), STORED);
+    assert!(!first.body.contains("evil") && !first.body.contains("<script>"));
+    let named = site.ask("GET", "/greeting", evil).await;
+    assert!(
+        named.body.contains("accept-language: evil"),
+        "{}",
+        named.body
+    );
+    let other = site.get("/greeting").await;
+    assert!(!other.body.contains("evil"), "{}", other.body);
+}
+
 fn slow(first: &str, last: &str) -> Vec<Step> {
     let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
     let chunk = |text: &str| format!("{:x}\r\n{text}\r\n", text.len());
