@@ -17,6 +17,7 @@ mod host;
 mod origin;
 mod owned;
 mod patient;
+mod places;
 mod plain;
 mod range;
 mod request;

@@ -62,6 +62,8 @@ pub(crate) enum OriginError {
     Away(String),
     /// It does not answer in time.
     Slow,
+    /// Too many others ask it.
+    Busy,
 }
 
 impl fmt::Display for OriginError {
@@ -72,6 +74,10 @@ impl fmt::Display for OriginError {
                 f,
                 "the origin has not answered for {} seconds",
                 ANSWERS_WITHIN.as_secs()
+            ),
+            OriginError::Busy => write!(
+                f,
+                "the origin is asked for too much at once: try again later"
             ),
         }
     }

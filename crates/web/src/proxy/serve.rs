@@ -7,6 +7,7 @@ use super::cache::{Asked, Cache, Dependencies, Filling, Next};
 use super::growing::{Growing, Grown};
 use super::host::{self, Refused};
 use super::origin::{self, Origin, OriginError, Outgoing};
+use super::places::Places;
 use super::plain::Plain;
 use super::request::{Coherent, Name, shared_fields};
 use super::tally::{Bypassed, Refused as NotKept, Tally};
@@ -53,6 +54,7 @@ pub struct Proxy<V> {
 #[derive(Clone, Debug, Default)]
 struct Shares {
     tunnels: Tunnels,
+    places: Places,
     budget: Budget,
     tally: Arc<Tally>,
     audit: Arc<Audit>,
@@ -321,13 +323,20 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
     /// Fills in a task of its own: others wait for it, whatever becomes of this client.
     async fn fill_beside(
         self: &Arc<Self>,
-        filling: Filling<Name, Answer>,
+        mut filling: Filling<Name, Answer>,
         wanted: Wanted,
     ) -> (Result<Given, OriginError>, &'static str) {
+        let turn = match self.shares.places.turn().await {
+            Ok(turn) => turn,
+            Err(error) => return (Err(error), NOT_KEPT),
+        };
+        // It may have waited: its evidence is of now (rule W3).
+        self.cache.try_again(&mut filling);
         let proxy = Arc::clone(self);
         let (early, begun) = oneshot::channel();
         let fill = tokio::spawn(async move {
             let filled = proxy.fill(filling, wanted, early).await;
+            drop(turn);
             if filled.is_err() {
                 proxy.tally().refused.count(NotKept::Failed);
             }
@@ -479,6 +488,7 @@ fn failed(error: &OriginError) -> Response<Outgoing> {
     let status = match error {
         OriginError::Away(_) => StatusCode::BAD_GATEWAY,
         OriginError::Slow => StatusCode::GATEWAY_TIMEOUT,
+        OriginError::Busy => StatusCode::SERVICE_UNAVAILABLE,
     };
     plain(status, &error.to_string())
 }

@@ -3,6 +3,7 @@
 mod beside;
 mod check;
 mod config;
+mod files;
 mod keeper;
 mod proxy_port;
 mod running;

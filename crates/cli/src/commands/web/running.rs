@@ -2,7 +2,7 @@
 
 use super::beside::{Beside, Running};
 use super::config::WebConfig;
-use super::{ProxyOptions, source, usage};
+use super::{ProxyOptions, files, source, usage};
 use crate::failure::{Code, Failure};
 use std::fs;
 use std::path::PathBuf;
@@ -91,6 +91,7 @@ impl Ready {
             tls,
             beside,
         } = self.parts;
+        files::raise_limit();
         let door = Arc::new(Door::new(Arc::new(self.proxy), tls));
         let table = beside.as_ref().map(Beside::table);
         Proxying {
