@@ -313,6 +313,10 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
                 Next::Wait(waiting) => waiting,
             };
             waiting.over().await;
+            if let Some(status) = waiting.failed() {
+                let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
+                return (Err(OriginError::Shared(status)), NOT_KEPT);
+            }
             if let Some(answer) = self.cache.waited(&mut asked, &waiting) {
                 self.tally().joined();
                 return (Ok(Given::Shared(answer)), JOINED);
@@ -328,7 +332,10 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
     ) -> (Result<Given, OriginError>, &'static str) {
         let turn = match self.shares.places.turn().await {
             Ok(turn) => turn,
-            Err(error) => return (Err(error), NOT_KEPT),
+            Err(error) => {
+                self.cache.land_failed(filling, error.status().as_u16());
+                return (Err(error), NOT_KEPT);
+            }
         };
         // It may have waited: its evidence is of now (rule W3).
         self.cache.try_again(&mut filling);
@@ -362,11 +369,20 @@ impl<V: Versions + Send + Sync + 'static> Proxy<V> {
         wanted: Wanted,
         early: oneshot::Sender<Response<Outgoing>>,
     ) -> Result<(Given, &'static str), OriginError> {
-        let answer = self.ask(&mut filling, &wanted).await?;
+        let answer = match self.ask(&mut filling, &wanted).await {
+            Ok(answer) => answer,
+            Err(error) => {
+                self.cache.land_failed(filling, error.status().as_u16());
+                return Err(error);
+            }
+        };
         let tag = self.next_tag();
         if let Some(why) = answer::refusal(&answer, &wanted.vary) {
             self.tally().refused.count(why);
-            self.cache.land_alone(filling);
+            match origin::is_failure(answer.status()) {
+                true => self.cache.land_failed(filling, answer.status().as_u16()),
+                false => self.cache.land_alone(filling),
+            }
             return Ok((Given::Own(own(answer.map(origin::passed), &tag)), NOT_KEPT));
         }
         let (head, body) = answer.into_parts();
@@ -485,12 +501,7 @@ enum Given {
 /// The origin has not answered.
 fn failed(error: &OriginError) -> Response<Outgoing> {
     tracing::warn!("{error}");
-    let status = match error {
-        OriginError::Away(_) => StatusCode::BAD_GATEWAY,
-        OriginError::Slow => StatusCode::GATEWAY_TIMEOUT,
-        OriginError::Busy => StatusCode::SERVICE_UNAVAILABLE,
-    };
-    plain(status, &error.to_string())
+    plain(error.status(), &error.to_string())
 }
 
 /// An answer of the proxy's own.

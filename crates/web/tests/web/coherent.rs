@@ -1,6 +1,7 @@
 //! HTTP on coherent routes: parts, conditions, answers that vary, answers that come slowly. The test is the source.
 
-use crate::origin::{Site, Step, answer};
+use crate::origin::{Site, Step, answer, with_status};
+use crate::plain::at_once_for;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -242,4 +243,17 @@ async fn an_answer_without_an_end_begins_at_once() {
     .await;
     let begun = tokio::time::timeout(Duration::from_secs(10), begin(&site, "begun")).await;
     begun.expect("it goes to its client");
+}
+
+#[tokio::test]
+async fn many_who_wait_share_that_the_origin_has_failed() {
+    let fails = |_: &str| [vec![Step::Wait], with_status("503 No", "", "busy")].concat();
+    let (site, _source) = Site::kept(RECIPE, fails).await;
+    let (site, _) = at_once_for("/items/1", site, 20).await;
+    assert_eq!(site.asked(), 1);
+    let later = site.get("/items/1").await;
+    assert_eq!(
+        (later.status, later.body.as_str(), site.asked()),
+        (503, "busy", 2)
+    );
 }
