@@ -1,7 +1,9 @@
 //! An answer that may be given to several clients, and what has to be so for that.
 
 use super::entries::Weight;
+use super::fields::{has_word, joined};
 use super::origin::Outgoing;
+use super::owned;
 use super::shape::shape;
 use super::tally::Refused;
 use crate::home_fields;
@@ -53,12 +55,8 @@ pub(crate) struct Answer {
 
 impl Answer {
     /// An answer of a coherent route. No other answer has this ETag.
-    pub(crate) fn coherent(
-        status: StatusCode,
-        mut headers: HeaderMap,
-        body: Bytes,
-        tag: &str,
-    ) -> Self {
+    pub(crate) fn coherent(status: StatusCode, headers: HeaderMap, body: Bytes, tag: &str) -> Self {
+        let mut headers = owned::fields(&headers);
         make_coherent(&mut headers, tag);
         headers.remove(header::CONTENT_LENGTH);
         Answer {
@@ -170,14 +168,14 @@ pub(crate) fn says_its_end(headers: &HeaderMap) -> bool {
     }
 }
 
-/// Whether the origin says so to caches, or to those of its operator alone (RFC 9213). `private="set-cookie"` counts as `private`.
+/// Whether the origin says so to caches, or to those of its operator alone (RFC 9213), in whatever form. `private="set-cookie"` counts as
+/// `private`.
 fn has_directive(headers: &HeaderMap, directive: &str) -> bool {
     let targeted = HeaderName::from_static("cdn-cache-control");
     let fields = [header::CACHE_CONTROL, targeted];
     fields.iter().any(|field| {
-        let names = words(headers, field).filter_map(|word| word.split('=').next());
-        let mut names = names.map(str::trim);
-        names.any(|name| name.eq_ignore_ascii_case(directive))
+        let text = joined(headers, field);
+        text.is_some_and(|text| has_word(&text, directive))
     })
 }
 
@@ -237,12 +235,20 @@ mod tests {
         for field in [
             ("set-cookie", "a=b"),
             ("cache-control", "private, No-Store"),
+            ("cache-control", "no-store; private"),
+            ("cache-control", "private no-store"),
+            ("cache-control", "\"no-store\""),
+            ("cache-control", "no-store=1"),
             ("cdn-cache-control", "no-store"),
             ("vary", "*"),
             ("vary", "accept-encoding, accept-language"),
         ] {
             assert!(!may_be_shared(&answer(&[field]), &[]), "{field:?}");
         }
+        let no_text = HeaderValue::from_bytes(b"max-age=60\xa0,no-store").expect("a value");
+        let mut doubtful = answer(&[]);
+        doubtful.headers_mut().insert("cache-control", no_text);
+        assert!(!may_be_shared(&doubtful, &[]));
         let mut endless = answer(&[]);
         endless.headers_mut().remove("content-length");
         assert!(

@@ -1,79 +1,12 @@
 //! Answers that are stored while they go to their client.
 
+use super::budget::SHORT_BYTES;
+pub(crate) use super::budget::{Budget, Share};
+use super::owned;
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
-
-/// All bodies that are being built have at most so many bytes together. What does not fit passes through, not stored.
-const BUILDING_BYTES_MAX: u64 = 128 << 20;
-
-/// The bytes that bodies of one kind have at a time, all together.
-#[derive(Clone, Debug)]
-pub(crate) struct Budget {
-    used: Arc<AtomicU64>,
-    bytes_max: u64,
-}
-
-/// That of all bodies being built.
-impl Default for Budget {
-    fn default() -> Self {
-        Budget::of(BUILDING_BYTES_MAX)
-    }
-}
-
-impl Budget {
-    /// So many bytes.
-    pub(crate) fn of(bytes_max: u64) -> Self {
-        Budget {
-            used: Arc::default(),
-            bytes_max,
-        }
-    }
-
-    /// A part of it, with nothing in it yet.
-    pub(crate) fn share(&self) -> Share {
-        Share {
-            budget: self.clone(),
-            bytes: AtomicU64::new(0),
-        }
-    }
-}
-
-/// The part of it that one body has. It comes back when this is dropped.
-#[derive(Debug)]
-pub(crate) struct Share {
-    budget: Budget,
-    bytes: AtomicU64,
-}
-
-impl Share {
-    /// Takes more. False: there is no more.
-    pub(crate) fn grow(&self, bytes: u64) -> bool {
-        let before = self.budget.used.fetch_add(bytes, Ordering::Relaxed);
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
-        before + bytes <= self.budget.bytes_max
-    }
-
-    /// What it has.
-    fn bytes(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
-    }
-
-    /// Whether all bodies together have room still.
-    pub(crate) fn has_room(&self) -> bool {
-        self.budget.used.load(Ordering::Relaxed) <= self.budget.bytes_max
-    }
-}
-
-impl Drop for Share {
-    fn drop(&mut self) {
-        let bytes = self.bytes();
-        self.budget.used.fetch_sub(bytes, Ordering::Relaxed);
-    }
-}
 
 /// What becomes of a whole body.
 type Finish = Box<dyn FnOnce(Bytes) + Send + Sync>;
@@ -114,7 +47,8 @@ impl Building {
             return;
         };
         let length = data.len() as u64;
-        let has_room = copy.share.grow(length) && copy.share.bytes() <= copy.bytes_max;
+        let has_room = copy.share.grow(length) && copy.share.bytes() <= copy.bytes_max
+            || copy.share.bytes() <= SHORT_BYTES as u64;
         copy.parts.push(data.clone());
         if !has_room {
             self.copy = None;
@@ -130,7 +64,8 @@ impl Building {
 
     fn finish(&mut self) {
         if let Some(copy) = self.copy.take() {
-            (copy.finish)(Bytes::from(copy.parts.concat()));
+            let share = copy.share.another();
+            (copy.finish)(owned::body(&copy.parts, share));
         }
     }
 }
@@ -164,22 +99,5 @@ impl Body for Building {
 
     fn size_hint(&self) -> SizeHint {
         self.rest.size_hint()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_share_comes_back() {
-        let budget = Budget::default();
-        let first = budget.share();
-        assert!(first.grow(BUILDING_BYTES_MAX - 1));
-        let second = budget.share();
-        assert!(second.grow(1) && !second.grow(1));
-        drop(second);
-        drop(first);
-        assert_eq!(budget.used.load(Ordering::Relaxed), 0);
     }
 }

@@ -262,7 +262,7 @@ impl<K: Hash + Eq + Clone + Weight, A: Weight, V: Versions> Cache<K, A, V> {
             Landed::Shared(_, false) => {
                 asked.waits_left = asked.waits_left.saturating_sub(1);
             }
-            Landed::Alone => asked.waits_left = 0,
+            Landed::Alone | Landed::Failed(_) => asked.waits_left = 0,
         }
         None
     }
@@ -330,6 +330,13 @@ impl<K: Hash + Eq + Clone + Weight, A: Weight, V: Versions> Cache<K, A, V> {
     pub fn land_alone(&self, filling: Filling<K, A, V::Evidence>) {
         if let Some(ticket) = filling.ticket {
             ticket.land(Landed::Alone);
+        }
+    }
+
+    /// The origin has failed with this status. Those who wait share that: asked by all of them at once, it would fail again.
+    pub(crate) fn land_failed(&self, filling: Filling<K, A, V::Evidence>, status: u16) {
+        if let Some(ticket) = filling.ticket {
+            ticket.land(Landed::Failed(status));
         }
     }
 

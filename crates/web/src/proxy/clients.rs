@@ -1,6 +1,7 @@
 //! Connections of clients: HTTP/1.1, and with TLS HTTP/2, too.
 
 use super::door::Door;
+use super::patient::Patient;
 use super::serve::Proxy;
 use super::tls::{HTTP_2, Tls};
 use crate::source::Source;
@@ -105,6 +106,7 @@ struct Client<V: Source> {
 
 impl<V: Source + Send + Sync + 'static> Client<V> {
     async fn attend(self, stream: TcpStream, tls: Option<Tls>) {
+        let stream = Patient::new(stream);
         let Some(tls) = tls else {
             return self.http1(stream).await;
         };

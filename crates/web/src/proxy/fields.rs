@@ -30,6 +30,13 @@ pub(crate) fn members(text: &str) -> impl Iterator<Item = &str> {
     parts.map(str::trim).filter(|part| !part.is_empty())
 }
 
+/// Whether a word stands anywhere in a text, whatever is beside it: for directives that count also in doubt.
+pub(crate) fn has_word(text: &str, word: &str) -> bool {
+    let is_inner = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
+    let mut words = text.split(|letter: char| !is_inner(letter));
+    words.any(|found| found.eq_ignore_ascii_case(word))
+}
+
 /// A number of seconds: digits alone.
 pub(crate) fn seconds(text: &str) -> Option<u64> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -85,6 +92,16 @@ mod tests {
         assert_eq!(split(r#"a="x\",y", b"#), [r#"a="x\",y""#, "b"]);
         assert_eq!(split(r#"a="x\\", b"#), [r#"a="x\\""#, "b"]);
         assert_eq!(split(r#"a="open, b"#), [r#"a="open, b"#]);
+    }
+
+    #[test]
+    fn a_word_is_found_whatever_is_beside_it() {
+        for text in ["a", "b;A", "b=\"a\"", "\u{fffd}a=1", "b a", "{a}"] {
+            assert!(has_word(text, "a"), "{text}");
+        }
+        for text in ["", "ab", "x-a", "a_b", "b"] {
+            assert!(!has_word(text, "a"), "{text}");
+        }
     }
 
     #[test]

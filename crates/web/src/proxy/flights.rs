@@ -15,6 +15,8 @@ pub(super) enum Landed<A> {
     Shared(Arc<A>, bool),
     /// Nothing that others may have. Each asks for itself.
     Alone,
+    /// The origin has failed. Those who have waited share that with this status.
+    Failed(u16),
 }
 
 /// When a request has arrived, against the beginnings of fills.
@@ -127,7 +129,16 @@ impl<A> Waiting<A> {
                 let may_have = *is_kept || self.began > arrived || is_planted(Bug::OlderFillShared);
                 Landed::Shared(Arc::clone(answer), may_have)
             }
+            Some(Landed::Failed(status)) => Landed::Failed(*status),
             Some(Landed::Alone) | None => Landed::Alone,
+        }
+    }
+
+    /// The status with which the origin has failed, if it has.
+    pub(crate) fn failed(&self) -> Option<u16> {
+        match &*self.landed.borrow() {
+            Some(Landed::Failed(status)) => Some(*status),
+            Some(Landed::Shared(..) | Landed::Alone) | None => None,
         }
     }
 }
@@ -196,6 +207,18 @@ mod tests {
         let waiting = wait(&flights);
         ticket.land(Landed::Shared(Arc::new(()), false));
         assert!(matches!(waiting.landed(arrived), Landed::Shared(_, true)));
+    }
+
+    #[tokio::test]
+    async fn those_who_wait_share_a_failure() {
+        let flights = Flights::new();
+        let ticket = fill(&flights);
+        let mut waiting = wait(&flights);
+        assert_eq!(waiting.failed(), None);
+        ticket.land(Landed::Failed(503));
+        waiting.over().await;
+        assert_eq!(waiting.failed(), Some(503));
+        drop(fill(&flights));
     }
 
     #[tokio::test]

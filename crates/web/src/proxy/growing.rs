@@ -1,7 +1,8 @@
 //! The body of a fill: it is read to its end whatever becomes of its client, who gets it meanwhile.
 
-use super::building::{Budget, Share};
-use super::origin::{BodyError, OriginError, Outgoing, STORED_BYTES_MAX, reasons};
+use super::budget::{Budget, SHORT_BYTES, Share};
+use super::origin::{BodyError, OriginError, Outgoing, STORED_BYTES_MAX, passed, reasons};
+use super::owned;
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::HeaderMap;
@@ -13,15 +14,18 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-/// A body of more bytes goes to its client before all of it has come ...
-const SHORT_BYTES: usize = 64 << 10;
-
-/// ... and so does one that takes longer.
+/// A body of more than [`SHORT_BYTES`] goes to its client before all of it has come, and so does one that takes longer than this.
 const SHORT_WITHIN: Duration = Duration::from_millis(20);
+
+/// If nothing of a body comes for so long, it is its client's alone: others do not wait for it any longer.
+const PAUSES_FOR: Duration = Duration::from_secs(5);
+
+/// The same counts for a body that has not come as a whole within this time.
+const COMES_WITHIN: Duration = Duration::from_secs(30);
 
 /// A body on its way.
 pub(crate) struct Growing {
-    rest: Incoming,
+    rest: Outgoing,
     parts: Vec<Bytes>,
     length: usize,
     share: Arc<Share>,
@@ -41,8 +45,8 @@ enum Part {
     Data(Bytes),
     /// All has come.
     End,
-    /// It is too long to be stored: what still comes is the client's alone.
-    Rest(Incoming),
+    /// It is too long or too slow to be stored: what still comes is the client's alone.
+    Rest(Outgoing),
     /// The origin has ended too early.
     Cut(String),
 }
@@ -58,6 +62,10 @@ pub(crate) enum Grown {
 
 impl Growing {
     pub(crate) fn new(rest: Incoming, budget: &Budget) -> Self {
+        Growing::of(passed(rest), budget)
+    }
+
+    fn of(rest: Outgoing, budget: &Budget) -> Self {
         Growing {
             rest,
             parts: Vec::new(),
@@ -71,7 +79,7 @@ impl Growing {
     /// Reads a body that is short and comes at once.
     pub(crate) async fn short(&mut self) -> Result<Grown, OriginError> {
         let end = Instant::now() + SHORT_WITHIN;
-        while self.length <= SHORT_BYTES && self.has_room() {
+        while self.length <= SHORT_BYTES {
             let frame = tokio::time::timeout_at(end, self.rest.frame()).await;
             let Ok(frame) = frame else {
                 return Ok(Grown::More);
@@ -100,10 +108,22 @@ impl Growing {
         .boxed()
     }
 
-    /// Reads on. None: it is too long to be stored, and what still comes is the client's alone.
-    pub(crate) async fn rest(mut self) -> Result<Option<Whole>, OriginError> {
+    /// Reads on. None: it is too long or too slow to be stored, and what still comes is the client's alone.
+    pub(crate) async fn rest(self) -> Result<Option<Whole>, OriginError> {
+        self.rest_within(COMES_WITHIN, PAUSES_FOR).await
+    }
+
+    async fn rest_within(
+        mut self,
+        all: Duration,
+        pause: Duration,
+    ) -> Result<Option<Whole>, OriginError> {
+        let end = Instant::now() + all;
         while self.has_room() {
-            let frame = self.rest.frame().await;
+            let patience = end.min(Instant::now() + pause);
+            let Ok(frame) = tokio::time::timeout_at(patience, self.rest.frame()).await else {
+                break;
+            };
             match self.take(frame) {
                 Ok(true) => {}
                 Ok(false) => {
@@ -123,19 +143,21 @@ impl Growing {
         Ok(None)
     }
 
+    /// A short body needs no room: each running fill has one of them at most.
     fn has_room(&self) -> bool {
-        self.length <= STORED_BYTES_MAX && self.share.has_room()
+        let is_short = self.length <= SHORT_BYTES;
+        is_short || self.length <= STORED_BYTES_MAX && self.share.has_room()
     }
 
     /// False: that was the end.
     fn take(
         &mut self,
-        frame: Option<Result<Frame<Bytes>, hyper::Error>>,
+        frame: Option<Result<Frame<Bytes>, BodyError>>,
     ) -> Result<bool, OriginError> {
         let Some(frame) = frame else {
             return Ok(false);
         };
-        let frame = frame.map_err(|error| OriginError::Away(reasons(&error)))?;
+        let frame = frame.map_err(|error| OriginError::Away(reasons(&*error)))?;
         match frame.into_data() {
             Ok(data) => {
                 self.length += data.len();
@@ -160,10 +182,7 @@ impl Growing {
     }
 
     fn whole(&mut self) -> Whole {
-        let body = match self.parts.len() {
-            1 => self.parts.remove(0),
-            _ => Bytes::from(std::mem::take(&mut self.parts).concat()),
-        };
+        let body = owned::body(&std::mem::take(&mut self.parts), self.share.another());
         let trailers = std::mem::take(&mut self.trailers);
         Whole { body, trailers }
     }
@@ -172,7 +191,7 @@ impl Growing {
 /// The client's end. What waits here counts for the budget until the client has it, also when the fill has ended.
 struct Flowing {
     parts: mpsc::UnboundedReceiver<Part>,
-    rest: Option<Incoming>,
+    rest: Option<Outgoing>,
     share: Option<Arc<Share>>,
 }
 
@@ -186,8 +205,7 @@ impl Body for Flowing {
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         loop {
             if let Some(rest) = &mut self.rest {
-                let polled = Pin::new(rest).poll_frame(context);
-                return polled.map_err(Into::into);
+                return Pin::new(rest).poll_frame(context);
             }
             return match self.parts.poll_recv(context) {
                 Poll::Pending => Poll::Pending,
@@ -203,5 +221,105 @@ impl Body for Flowing {
                 Poll::Ready(None) => Poll::Ready(Some(Err("the fill has ended".into()))),
             };
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(3_600);
+    const SHORT: Duration = Duration::from_millis(5);
+
+    /// A body whose frames a test sends.
+    struct Frames(mpsc::UnboundedReceiver<Bytes>);
+
+    impl Body for Frames {
+        type Data = Bytes;
+        type Error = BodyError;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            context: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+            let polled = self.0.poll_recv(context);
+            polled.map(|data| data.map(|data| Ok(Frame::data(data))))
+        }
+    }
+
+    fn growing() -> (mpsc::UnboundedSender<Bytes>, Growing) {
+        growing_in(&Budget::default())
+    }
+
+    fn growing_in(budget: &Budget) -> (mpsc::UnboundedSender<Bytes>, Growing) {
+        let (sends, frames) = mpsc::unbounded_channel();
+        (sends, Growing::of(Frames(frames).boxed(), budget))
+    }
+
+    #[tokio::test]
+    async fn without_room_a_short_body_is_stored_and_a_long_one_is_not() {
+        let budget = Budget::default();
+        let others = budget.share();
+        assert!(!others.grow(u64::MAX / 2));
+        let long = Bytes::from(vec![b'x'; SHORT_BYTES + 1]);
+        for (sent, stored) in [(Bytes::from("short"), true), (long, false)] {
+            let (origin, mut body) = growing_in(&budget);
+            origin.send(sent.clone()).expect("a reader");
+            drop(origin);
+            let begun = body.short().await.expect("the origin has not failed");
+            assert_eq!(begun == Grown::Whole(sent.clone()), stored);
+            // So does one that is not here at once.
+            let (origin, body) = growing_in(&budget);
+            origin.send(sent.clone()).expect("a reader");
+            drop(origin);
+            let whole = body.rest().await.expect("the origin has not failed");
+            assert_eq!(whole, stored.then_some(sent));
+        }
+    }
+
+    async fn next(body: &mut Outgoing) -> Option<Bytes> {
+        let frame = body.frame().await?.expect("it is not cut");
+        frame.into_data().ok()
+    }
+
+    #[tokio::test]
+    async fn a_body_that_stops_is_its_clients_alone() {
+        let (origin, mut body) = growing();
+        let mut client = body.for_client();
+        origin.send(Bytes::from("first")).expect("a reader");
+        let stored = body.rest_within(LONG, SHORT).await;
+        assert!(stored.expect("the origin has not failed").is_none());
+        origin.send(Bytes::from("second")).expect("a reader");
+        drop(origin);
+        assert_eq!(next(&mut client).await, Some(Bytes::from("first")));
+        assert_eq!(next(&mut client).await, Some(Bytes::from("second")));
+        assert_eq!(next(&mut client).await, None);
+    }
+
+    #[tokio::test]
+    async fn a_body_that_drips_is_its_clients_alone() {
+        let (origin, body) = growing();
+        let drips = tokio::spawn(async move {
+            while origin.send(Bytes::from("x")).is_ok() {
+                tokio::time::sleep(SHORT / 5).await;
+            }
+        });
+        let stored = body.rest_within(SHORT, LONG).await;
+        assert!(stored.expect("the origin has not failed").is_none());
+        // Nobody wants it any more.
+        drips.await.expect("it ends");
+    }
+
+    #[tokio::test]
+    async fn a_body_that_comes_in_time_is_whole() {
+        let (origin, body) = growing();
+        origin.send(Bytes::from("first")).expect("a reader");
+        origin.send(Bytes::from("second")).expect("a reader");
+        drop(origin);
+        let stored = body.rest_within(LONG, LONG).await;
+        assert_eq!(
+            stored.expect("the origin has not failed"),
+            Some(Bytes::from("firstsecond"))
+        );
     }
 }

@@ -7,8 +7,19 @@ use hyper::{Method, Request, StatusCode, Version};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Refused(pub(crate) StatusCode, pub(crate) &'static str);
 
-/// Sees that the field `Host` is the one host of a request. With two, the cache and the origin could mean different ones.
+/// Sees that the field `Host` is the one host of a request. With two, the cache and the origin could mean different ones. The origin gets
+/// it as it stands in names in the cache, in lower case: an origin could answer `SHOP` otherwise than `shop`.
 pub(crate) fn settle<B>(request: &mut Request<B>) -> Result<(), Refused> {
+    choose(request)?;
+    if let Some(host) = request.headers_mut().get_mut(header::HOST)
+        && let Ok(lower) = HeaderValue::from_bytes(&host.as_bytes().to_ascii_lowercase())
+    {
+        *host = lower;
+    }
+    Ok(())
+}
+
+fn choose<B>(request: &mut Request<B>) -> Result<(), Refused> {
     if [Method::CONNECT, Method::TRACE].contains(request.method()) {
         let words = "the proxy makes no tunnels and no traces";
         return Err(Refused(StatusCode::METHOD_NOT_ALLOWED, words));
@@ -78,8 +89,9 @@ mod tests {
         let one = |host: &str| Some(host.to_owned());
         let version = Version::HTTP_11;
         assert_eq!(settled("/", &["a"], version), one("a"));
-        assert_eq!(settled("http://a/", &["A"], version), one("A"));
-        assert_eq!(settled("https://a/", &[], Version::HTTP_2), one("a"));
+        assert_eq!(settled("http://a/", &["A"], version), one("a"));
+        assert_eq!(settled("/", &["Shop:80"], version), one("shop:80"));
+        assert_eq!(settled("https://A/", &[], Version::HTTP_2), one("a"));
         assert_eq!(settled("/", &[], Version::HTTP_10), one(""));
         assert_eq!(settled("/", &["a", "a"], version), None);
         assert_eq!(settled("http://b/", &["a"], version), None);

@@ -2,6 +2,7 @@
 
 mod answer;
 mod audit;
+mod budget;
 mod building;
 mod cache;
 mod clients;
@@ -14,6 +15,9 @@ mod flights;
 mod growing;
 mod host;
 mod origin;
+mod owned;
+mod patient;
+mod places;
 mod plain;
 mod range;
 mod request;

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full, combinators::BoxBody};
 use hyper::body::{Body, Incoming};
 use hyper::http::uri::{Authority, PathAndQuery, Scheme};
-use hyper::{HeaderMap, Method, Request, Response, Uri, Version};
+use hyper::{HeaderMap, Method, Request, Response, StatusCode, Uri, Version};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
@@ -64,6 +64,10 @@ pub(crate) enum OriginError {
     Away(String),
     /// It does not answer in time.
     Slow,
+    /// Too many others ask it.
+    Busy,
+    /// It has failed with this status for another request, for which this one has waited.
+    Shared(StatusCode),
 }
 
 impl fmt::Display for OriginError {
@@ -77,6 +81,14 @@ impl fmt::Display for OriginError {
                 "the origin has not answered for {} seconds",
                 ANSWERS_WITHIN.as_secs()
             ),
+            OriginError::Shared(status) => write!(
+                f,
+                "the origin has just failed for another request: {status}"
+            ),
+            OriginError::Busy => write!(
+                f,
+                "the origin is asked for too much at once: try again later"
+            ),
         }
     }
 }
@@ -84,11 +96,23 @@ impl fmt::Display for OriginError {
 impl OriginError {
     /// Whether another address of the application may do better.
     pub(crate) fn is_of_address(&self) -> bool {
+        matches!(self, OriginError::NotReached(_) | OriginError::Away(_))
+    }
+
+    /// What clients get.
+    pub(crate) fn status(&self) -> StatusCode {
         match self {
-            OriginError::NotReached(_) | OriginError::Away(_) => true,
-            OriginError::Slow => false,
+            OriginError::NotReached(_) | OriginError::Away(_) => StatusCode::BAD_GATEWAY,
+            OriginError::Slow => StatusCode::GATEWAY_TIMEOUT,
+            OriginError::Busy => StatusCode::SERVICE_UNAVAILABLE,
+            OriginError::Shared(status) => *status,
         }
     }
+}
+
+/// Whether an answer says that the origin fails.
+pub(crate) fn is_failure(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 500 | 502 | 503 | 504)
 }
 
 /// The addresses that one request may try, the best first.

@@ -8,16 +8,6 @@ use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request};
 use thorp_versions::Place;
 
-/// The fields of a client that reach the origin for an answer that others may have. Any other one could shape the answer
-/// without being part of its name in the cache (trap W18). If the answer varies by one of the last three, it says so, and
-/// is not stored.
-const FORWARDED: [HeaderName; 4] = [
-    header::HOST,
-    header::ACCEPT,
-    header::ACCEPT_LANGUAGE,
-    header::USER_AGENT,
-];
-
 /// The fields by which a route lets its answers vary have at most so many bytes in a name. With more, a request is nobody
 /// else's.
 const VARIANT_BYTES_MAX: usize = 1_024;
@@ -127,11 +117,12 @@ impl Coherent {
     }
 }
 
-/// The fields that go to the origin for an answer that others may have.
+/// The fields that go to the origin for an answer that others may have: the host, and what the route names. Any other field of a client
+/// could shape the answer without being part of its name in the cache (trap W18).
 pub(crate) fn shared_fields(headers: &HeaderMap, vary: &[HeaderName]) -> HeaderMap {
     let mut fields = HeaderMap::new();
-    let more = vary.iter().filter(|name| !FORWARDED.contains(name));
-    for name in FORWARDED.iter().chain(more) {
+    let more = vary.iter().filter(|name| **name != header::HOST);
+    for name in [header::HOST].iter().chain(more) {
         for value in headers.get_all(name) {
             fields.append(name.clone(), value.clone());
         }
@@ -243,11 +234,13 @@ mod tests {
             ("cookie", "theme=dark"),
             ("accept-encoding", "gzip"),
             ("accept", "text/html"),
+            ("accept-language", "de"),
+            ("user-agent", "<script>"),
         ];
         let shared = shared_fields(request("/items/7", &fields).headers(), &[]);
         let mut names: Vec<&str> = shared.keys().map(HeaderName::as_str).collect();
         names.sort_unstable();
-        assert_eq!(names, ["accept", "accept-encoding", "host"]);
+        assert_eq!(names, ["accept-encoding", "host"]);
         assert_eq!(
             shared.get("accept-encoding").map(HeaderValue::as_bytes),
             Some(&b"identity"[..])

@@ -7,6 +7,7 @@ use super::cache::{Asked, Cache, Dependencies, Filling, Next};
 use super::growing::{Growing, Grown, Whole};
 use super::host::{self, Refused};
 use super::origin::{self, Origin, OriginError, Outgoing};
+use super::places::Places;
 use super::plain::Plain;
 use super::request::{Coherent, Name, shared_fields};
 use super::tally::{Bypassed, Refused as NotKept, Tally, Updated};
@@ -64,6 +65,7 @@ pub struct Proxy<V: Source> {
 #[derive(Clone, Debug, Default)]
 struct Shares {
     tunnels: Tunnels,
+    places: Places,
     budget: Budget,
     tally: Arc<Tally>,
     audit: Arc<Audit>,
@@ -139,6 +141,7 @@ impl<V: Source + Send + Sync + 'static> Proxy<V> {
             (true, true) => bytes / PLAIN_SHARE,
             (true, false) => bytes,
         };
+        shares.budget.allow(bytes);
         Ok(Proxy {
             plain: Plain::new(Arc::clone(&origin), plain_bytes, shares.budget.clone()),
             shares,
@@ -391,6 +394,10 @@ impl<V: Source + Send + Sync + 'static> Proxy<V> {
                 Next::Wait(waiting) => waiting,
             };
             waiting.over().await;
+            if let Some(status) = waiting.failed() {
+                let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
+                return (Err(OriginError::Shared(status)), NOT_KEPT);
+            }
             if let Some(answer) = self.cache.waited(&mut asked, &waiting) {
                 self.tally().joined();
                 return (Ok(Given::Shared(answer)), JOINED);
@@ -401,13 +408,23 @@ impl<V: Source + Send + Sync + 'static> Proxy<V> {
     /// Fills in a task of its own: others wait for it, whatever becomes of this client.
     async fn fill_beside(
         self: &Arc<Self>,
-        filling: Filling<Name, Answer, V::Evidence>,
+        mut filling: Filling<Name, Answer, V::Evidence>,
         wanted: Wanted,
     ) -> (Result<Given, OriginError>, &'static str) {
+        let turn = match self.shares.places.turn().await {
+            Ok(turn) => turn,
+            Err(error) => {
+                self.cache.land_failed(filling, error.status().as_u16());
+                return (Err(error), NOT_KEPT);
+            }
+        };
+        // It may have waited: its evidence is of now (rule W3).
+        self.cache.try_again(&mut filling);
         let proxy = Arc::clone(self);
         let (early, begun) = oneshot::channel();
         let fill = tokio::spawn(async move {
             let filled = proxy.fill(filling, wanted, early).await;
+            drop(turn);
             if filled.is_err() {
                 proxy.tally().refused.count(NotKept::Failed);
             }
@@ -433,11 +450,20 @@ impl<V: Source + Send + Sync + 'static> Proxy<V> {
         wanted: Wanted,
         early: oneshot::Sender<Response<Outgoing>>,
     ) -> Result<(Given, &'static str), OriginError> {
-        let answer = self.ask(&mut filling, &wanted).await?;
+        let answer = match self.ask(&mut filling, &wanted).await {
+            Ok(answer) => answer,
+            Err(error) => {
+                self.cache.land_failed(filling, error.status().as_u16());
+                return Err(error);
+            }
+        };
         let tag = self.next_tag();
         if let Some(why) = answer::refusal(&answer, &wanted.vary) {
             self.tally().refused.count(why);
-            self.cache.land_alone(filling);
+            match origin::is_failure(answer.status()) {
+                true => self.cache.land_failed(filling, answer.status().as_u16()),
+                false => self.cache.land_alone(filling),
+            }
             return Ok((Given::Own(own(answer.map(origin::passed), &tag)), NOT_KEPT));
         }
         let (head, body) = answer.into_parts();
@@ -605,11 +631,7 @@ enum Given {
 /// The origin has not answered.
 fn failed(error: &OriginError) -> Response<Outgoing> {
     tracing::warn!("{error}");
-    let status = match error {
-        OriginError::NotReached(_) | OriginError::Away(_) => StatusCode::BAD_GATEWAY,
-        OriginError::Slow => StatusCode::GATEWAY_TIMEOUT,
-    };
-    plain(status, &error.to_string())
+    plain(error.status(), &error.to_string())
 }
 
 /// What became of an unsafe request.

@@ -96,7 +96,7 @@ reasons! {
         NoStore = "no_store",
         /// It varies by what its route does not name.
         Varies = "vary",
-        /// It has too many bytes, or all that are being stored have.
+        /// It has too many bytes or comes too slowly, or all that are being stored have too many.
         Large = "large",
         /// The origin has not answered, or not to the end.
         Failed = "origin",

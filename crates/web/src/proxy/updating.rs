@@ -168,7 +168,10 @@ impl Updating {
                 // Nothing of it has left.
                 OriginError::NotReached(_) => update.end(),
                 // The origin may be at work on it: it lingers.
-                OriginError::Away(_) | OriginError::Slow => drop(update),
+                OriginError::Away(_)
+                | OriginError::Slow
+                | OriginError::Busy
+                | OriginError::Shared(_) => drop(update),
             }
             if is_last || matches!(error, OriginError::Slow) {
                 return Err(NotUpdated::Origin(error));

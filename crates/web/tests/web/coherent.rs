@@ -1,6 +1,7 @@
 //! HTTP on coherent routes: parts, conditions, answers that vary, answers that come slowly. The test is the source.
 
-use crate::origin::{Site, Step, answer};
+use crate::origin::{Site, Step, answer, with_status};
+use crate::plain::at_once_for;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -114,6 +115,42 @@ async fn an_answer_varies_by_what_its_route_names_and_by_nothing_else() {
     }
 }
 
+#[tokio::test]
+async fn the_origin_sees_a_host_as_the_cache_does() {
+    let recipe = "[[routes]]\npath = \"/items/{id}\"\nkeys = [\"item:{id}\"]\n";
+    let (site, _source) = Site::kept(recipe, |head| match head.contains("host: shop\r\n") {
+        true => answer("Cache-Control: max-age=60", "the shop"),
+        false => answer("Cache-Control: max-age=60", "no such host"),
+    })
+    .await;
+    for path in ["/items/1", "/without-a-route"] {
+        let upper = format!("GET {path} HTTP/1.1\r\nHost: SHOP\r\nConnection: close\r\n\r\n");
+        let lower = upper.replace("SHOP", "shop");
+        for request in [upper, lower] {
+            let got = site.exchange(&request).await;
+            assert!(got.ends_with("the shop"), "{got}");
+        }
+    }
+    assert_eq!(site.asked(), 2);
+}
+
+#[tokio::test]
+async fn a_field_that_the_route_does_not_name_shapes_no_answer() {
+    let (site, _source) = Site::kept(RECIPE, |head| answer("", head)).await;
+    let evil = "User-Agent: <script>\nAccept: evil\nAccept-Language: evil";
+    let first = site.ask("GET", "/items/1", evil).await;
+    assert_eq!(first.done(), STORED);
+    assert!(!first.body.contains("evil") && !first.body.contains("<script>"));
+    let named = site.ask("GET", "/greeting", evil).await;
+    assert!(
+        named.body.contains("accept-language: evil"),
+        "{}",
+        named.body
+    );
+    let other = site.get("/greeting").await;
+    assert!(!other.body.contains("evil"), "{}", other.body);
+}
+
 fn slow(first: &str, last: &str) -> Vec<Step> {
     let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
     let chunk = |text: &str| format!("{:x}\r\n{text}\r\n", text.len());
@@ -206,4 +243,17 @@ async fn an_answer_without_an_end_begins_at_once() {
     .await;
     let begun = tokio::time::timeout(Duration::from_secs(10), begin(&site, "begun")).await;
     begun.expect("it goes to its client");
+}
+
+#[tokio::test]
+async fn many_who_wait_share_that_the_origin_has_failed() {
+    let fails = |_: &str| [vec![Step::Wait], with_status("503 No", "", "busy")].concat();
+    let (site, _source) = Site::kept(RECIPE, fails).await;
+    let (site, _) = at_once_for("/items/1", site, 20).await;
+    assert_eq!(site.asked(), 1);
+    let later = site.get("/items/1").await;
+    assert_eq!(
+        (later.status, later.body.as_str(), site.asked()),
+        (503, "busy", 2)
+    );
 }

@@ -404,13 +404,23 @@ async fn a_recipe_may_let_all_others_pass() {
 }
 
 async fn at_once(site: Site, clients: usize) -> (Arc<Site>, Vec<String>) {
+    at_once_for("/", site, clients).await
+}
+
+/// Clients that ask for the same while the origin waits.
+pub(crate) async fn at_once_for(
+    path: &'static str,
+    site: Site,
+    clients: usize,
+) -> (Arc<Site>, Vec<String>) {
     let site = Arc::new(site);
+    let before = site.asked();
     let clients = (0..clients).map(|_| {
         let site = Arc::clone(&site);
-        tokio::spawn(async move { site.get("/").await.done().to_owned() })
+        tokio::spawn(async move { site.get(path).await.done().to_owned() })
     });
     let clients: Vec<_> = clients.collect();
-    while site.asked() == 0 {
+    while site.asked() == before {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     tokio::time::sleep(Duration::from_millis(20)).await;
@@ -439,4 +449,41 @@ async fn nobody_waits_twice_for_what_is_one_clients_alone() {
     assert_eq!(site.asked(), 5);
     let (first, second) = tokio::join!(site.get("/"), site.get("/"));
     assert_eq!((first.done(), second.done()), (MISS, MISS));
+}
+
+#[tokio::test]
+async fn many_who_want_a_stale_answer_ask_once() {
+    let site = Site::open(|head| match head.contains("if-none-match") {
+        true => {
+            let confirmed = "HTTP/1.1 304 Same\r\nCache-Control: max-age=60\r\nETag: \"a\"\r\n\r\n";
+            vec![Step::Wait, Step::Send(String::from(confirmed))]
+        }
+        false => answer("Cache-Control: max-age=9\nAge: 9\nETag: \"a\"", "abc"),
+    });
+    let site = site.await;
+    assert_eq!(site.get("/").await.done(), STORED);
+    let (site, done) = at_once(site, 20).await;
+    let collapsed = done
+        .iter()
+        .filter(|done| done.ends_with("fwd=stale; collapsed"));
+    assert_eq!((site.asked(), collapsed.count()), (2, 19), "{done:?}");
+}
+
+#[tokio::test]
+async fn many_who_wait_share_that_the_origin_has_failed() {
+    let fails = |_: &str| [vec![Step::Wait], with_status("503 No", "", "busy")].concat();
+    let (site, _) = at_once(Site::open(fails).await, 20).await;
+    assert_eq!(site.asked(), 1);
+    let later = site.get("/").await;
+    assert_eq!(
+        (later.status, later.body.as_str(), site.asked()),
+        (503, "busy", 2)
+    );
+}
+
+#[tokio::test]
+async fn nobody_shares_an_error_that_a_client_can_make() {
+    let fails = |_: &str| [vec![Step::Wait], with_status("500 Bug", "", "bug")].concat();
+    let (site, _) = at_once(Site::open(fails).await, 5).await;
+    assert_eq!(site.asked(), 5);
 }

@@ -3,6 +3,7 @@
 mod beside;
 mod check;
 mod config;
+mod files;
 mod homes;
 mod keeper;
 mod noting;

@@ -2,7 +2,7 @@
 
 use super::beside::{Beside, Running};
 use super::config::WebConfig;
-use super::{ProxyOptions, noting, source, usage};
+use super::{ProxyOptions, files, noting, source, usage};
 use crate::failure::{Code, Failure};
 use std::fs;
 use std::path::PathBuf;
@@ -93,6 +93,7 @@ impl Ready {
             tls,
             beside,
         } = self.parts;
+        files::raise_limit();
         let door = Arc::new(Door::new(Arc::new(self.proxy), tls));
         let table = beside.as_ref().and_then(Beside::table);
         let source = beside.as_ref().map(Beside::source);

@@ -1,6 +1,6 @@
 //! `Cache-Control` of requests and answers, and `CDN-Cache-Control` (RFC 9213).
 
-use crate::proxy::fields::{SECONDS_MAX, joined, members, seconds};
+use crate::proxy::fields::{SECONDS_MAX, has_word, joined, members, seconds};
 use hyper::header::{self, HeaderMap, HeaderName};
 
 /// The field that is for caches like this one. It stands in for `Cache-Control` and `Expires`.
@@ -58,8 +58,26 @@ impl Directives {
                 None => (member, None),
             };
             directives.take(&name.to_ascii_lowercase(), value);
+            directives.doubt(member);
         }
         directives
+    }
+
+    /// A member that is no directive, and has a word in it that keeps answers out, does so. Only a string that a known form says is a string
+    /// may have it.
+    fn doubt(&mut self, member: &str) {
+        let is_string = |value: &str| {
+            let inner = value
+                .strip_prefix('"')
+                .and_then(|rest| rest.strip_suffix('"'));
+            inner.is_some_and(|inner| !inner.contains(['"', '\\']))
+        };
+        let doubtful = match member.split_once('=') {
+            Some((name, value)) if is_string(value) => name,
+            Some(_) | None => member,
+        };
+        self.no_store |= has_word(doubtful, "no-store");
+        self.private |= has_word(doubtful, "private");
     }
 
     /// A dictionary of structured fields (RFC 8941). None: it is none, or it is empty, and the field does not count.
@@ -70,7 +88,9 @@ impl Directives {
         };
         let mut is_empty = true;
         for member in members(text) {
-            let item = member.split(';').next().unwrap_or(member).trim_end();
+            let (item, parameters) = member.split_once(';').unwrap_or((member, ""));
+            let item = item.trim_end();
+            directives.doubt(parameters);
             let (name, value) = match item.split_once('=') {
                 Some((name, value)) => (name, Some(value)),
                 None => (item, None),
@@ -180,6 +200,30 @@ mod tests {
         assert!(found.no_store && !found.no_cache);
         assert_eq!((found.max_age, found.s_maxage), (Some(60), Some(5)));
         assert!(control(r#"no-cache="set-cookie""#).no_cache);
+    }
+
+    #[test]
+    fn in_doubt_an_answer_is_kept_out() {
+        for text in [
+            "no-store; max-age=60",
+            "max-age=60;no-store",
+            "no-store private",
+            "\"no-store\"",
+            "no-store=1",
+            "no-store =\"1\"",
+            "x=\"a\\\"no-store\"",
+            "max-age=60 no-store",
+        ] {
+            assert!(control(text).no_store, "{text}");
+        }
+        assert!(control("max-age=60; Private").private);
+        let found = control("x=\"a, no-store\", y=\"private\", max-age=60");
+        assert!(!found.no_store && !found.private);
+        let targeted = of(&[("cdn-cache-control", "max-age=60;no-store")]);
+        assert!(targeted.no_store && targeted.are_targeted);
+        let no_text = HeaderValue::from_bytes(b"max-age=60\xa0,no-store").expect("a value");
+        let headers: HeaderMap = [(header::CACHE_CONTROL, no_text)].into_iter().collect();
+        assert!(Directives::of_answer(&headers).no_store);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::freshness::{Age, Lifetime, Now};
 use super::selecting::Selecting;
 use crate::proxy::answer::drop_fields_of_connection;
 use crate::proxy::origin::Outgoing;
+use crate::proxy::owned;
 use crate::proxy::shape::shape;
 use bytes::Bytes;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -60,7 +61,7 @@ impl Head {
         let lifetime = Lifetime::of(status, answer, &directives, times.came);
         let head = Head {
             status,
-            headers: answer.clone(),
+            headers: owned::fields(answer),
             directives,
             lifetime,
             age: Age::of(answer, times.asked, times.came),
@@ -101,10 +102,15 @@ impl Head {
 
     /// Whether some request could get it: it is fresh for a time, or the origin can be asked whether it still is.
     fn is_of_use(&self) -> bool {
-        let may_be_fresh = self.lifetime.seconds > 0 && !self.directives.no_cache;
         let has_a_word =
             self.lifetime.is_explicit || self.directives.public || self.directives.no_cache;
-        may_be_fresh || (self.has_validator() && (has_a_word || self.status == StatusCode::OK))
+        self.may_be_fresh()
+            || (self.has_validator() && (has_a_word || self.status == StatusCode::OK))
+    }
+
+    /// Whether it can be fresh for a time at all.
+    pub(super) fn may_be_fresh(&self) -> bool {
+        self.lifetime.seconds > 0 && !self.directives.no_cache
     }
 
     /// Whether the origin can be asked whether it has changed.

@@ -26,14 +26,14 @@ mod verdict;
 
 use self::control::Directives;
 use self::entry::{Entry, Head, Times};
-use self::fills::{Asking, Fills, Turn};
+use self::fills::{Asking, Fills, Turn, Waited};
 use self::freshness::Now;
 use self::status::{Done, Then, Why};
 use self::store::{Store, Unchanged};
 use self::verdict::{Verdict, may_stand_in};
 use super::answer::{drop_fields_of_connection, says_its_end};
 use super::building::{Budget, Building};
-use super::origin::{Origin, OriginError, Outgoing, STORED_BYTES_MAX, passed, whole};
+use super::origin::{Origin, OriginError, Outgoing, STORED_BYTES_MAX, is_failure, passed, whole};
 use super::request::Name;
 use bytes::Bytes;
 use http_body_util::BodyExt;
@@ -46,6 +46,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Questions beside an answer (`stale-while-revalidate`) at a time. Above that, an answer stays stale a little longer.
 const BESIDE_MAX: usize = 64;
+
+/// How often a request waits for others before it asks for itself.
+const WAITS_MAX: usize = 3;
 
 /// With such a field a request is none for a cache: what it wants depends on the state at the origin.
 const PASSED: [HeaderName; 4] = [
@@ -208,8 +211,15 @@ impl Plain {
                 if Directives::of_request(&asked.headers).only_if_cached {
                     return Ok(refused());
                 }
-                if why == Why::UriMiss && self.may_share(&asked) {
-                    return self.ask_once(asked).await;
+                let will_serve = match why {
+                    Why::UriMiss => true,
+                    Why::Stale => entry
+                        .as_ref()
+                        .is_some_and(|entry| entry.head.may_be_fresh()),
+                    _ => false,
+                };
+                if will_serve && self.may_share(&asked) {
+                    return self.ask_once(asked, entry, why).await;
                 }
                 self.ask(asked, entry, why).await
             }
@@ -229,28 +239,39 @@ impl Plain {
         !asked.is_head && !OF_ONE.iter().any(|name| asked.headers.contains_key(name))
     }
 
-    /// Asks the origin, unless somebody else does: then this request may get that answer.
+    /// Asks the origin, unless somebody else does: then this request may get that answer, or shares that the origin has failed.
     async fn ask_once(
         self: &Arc<Self>,
         mut asked: Asked,
+        entry: Option<Arc<Entry>>,
+        why: Why,
     ) -> Result<Response<Outgoing>, OriginError> {
-        match self.fills.join(&asked.name) {
-            Turn::Ask(asking) => asked.asking = Some(Arc::new(asking)),
-            Turn::Alone => {}
-            Turn::Wait(other) => {
-                fills::wait(other).await;
-                let now = Now::read();
-                let (entry, _) = self.store.get(&asked.name, &asked.headers);
-                let is_fresh =
-                    |entry: &Arc<Entry>| Verdict::of(entry, &asked.headers, now) == Verdict::Serve;
-                if let Some(entry) = entry.filter(is_fresh) {
-                    let mut answer = entry.respond(&asked.headers, asked.is_head, now);
-                    finish(&mut answer, Done::Forwarded(Why::UriMiss, Then::Collapsed));
-                    return Ok(answer);
-                }
+        let mut turn = self.fills.join(&asked.name);
+        for _ in 0..WAITS_MAX {
+            let Turn::Wait(mut other) = turn else {
+                break;
+            };
+            let waited = fills::wait(&mut other).await;
+            let now = Now::read();
+            let (newer, _) = self.store.get(&asked.name, &asked.headers);
+            let is_fresh =
+                |entry: &Arc<Entry>| Verdict::of(entry, &asked.headers, now) == Verdict::Serve;
+            if let Some(entry) = newer.filter(is_fresh) {
+                let mut answer = entry.respond(&asked.headers, asked.is_head, now);
+                finish(&mut answer, Done::Forwarded(why, Then::Collapsed));
+                return Ok(answer);
             }
+            turn = match waited {
+                Waited::Failed(status) => return failed_for(&asked, entry, why, status),
+                Waited::Ended => Turn::Alone,
+                // Its client is slow. One of those who wait asks in its place.
+                Waited::InVain => self.fills.replace(&asked.name, &other),
+            };
         }
-        self.ask(asked, None, Why::UriMiss).await
+        if let Turn::Ask(asking) = turn {
+            asked.asking = Some(Arc::new(asking));
+        }
+        self.ask(asked, entry, why).await
     }
 
     /// Asks the origin: about an entry, or for a new answer.
@@ -271,6 +292,15 @@ impl Plain {
             Ok(answer) => is_failure(answer.status()).then(|| Some(answer.status())),
             Err(_) => Some(None),
         };
+        let shared = match &answered {
+            // A client can make an application answer 500, and nobody else shall have that.
+            Ok(answer) if answer.status() == StatusCode::INTERNAL_SERVER_ERROR => None,
+            Ok(answer) => Some(answer.status()).filter(|status| is_failure(*status)),
+            Err(error) => Some(error.status()),
+        };
+        if let (Some(status), Some(asking)) = (shared, &asked.asking) {
+            asking.fails(status);
+        }
         let stands_in = entry.as_ref().filter(|entry| may_stand_in(entry, came));
         if let (Some(status), Some(entry)) = (failed, stands_in) {
             let mut answer = entry.respond(&asked.headers, asked.is_head, came);
@@ -444,9 +474,20 @@ async fn drain(mut body: Outgoing) {
     }
 }
 
-/// Whether the origin fails, so that an entry may stand in.
-fn is_failure(status: StatusCode) -> bool {
-    matches!(status.as_u16(), 500 | 502 | 503 | 504)
+/// The origin has failed for another request, for which this one has waited.
+fn failed_for(
+    asked: &Asked,
+    entry: Option<Arc<Entry>>,
+    why: Why,
+    status: StatusCode,
+) -> Result<Response<Outgoing>, OriginError> {
+    let now = Now::read();
+    let Some(entry) = entry.filter(|entry| may_stand_in(entry, now)) else {
+        return Err(OriginError::Shared(status));
+    };
+    let mut answer = entry.respond(&asked.headers, asked.is_head, now);
+    finish(&mut answer, Done::Forwarded(why, Then::Kept(Some(status))));
+    Ok(answer)
 }
 
 /// Nothing is stored, and the client wants nothing else.

@@ -8,22 +8,37 @@ const FIELDS_MAX: usize = 16;
 
 /// Fields by which frameworks find out what the client asks for. Some answers show them and do not say so in `Vary`.
 /// A client that could put such an answer before others would choose what they see.
-const SHAPING: [&str; 14] = [
+const SHAPING: [&str; 8] = [
     "forwarded",
-    "x-forwarded-host",
-    "x-forwarded-port",
-    "x-forwarded-prefix",
-    "x-forwarded-proto",
-    "x-forwarded-scheme",
-    "x-forwarded-server",
-    "x-forwarded-ssl",
+    "front-end-https",
     "x-host",
     "x-http-method",
-    "x-http-method-override",
-    "x-method-override",
-    "x-original-url",
+    "x-proto",
     "x-rewrite-url",
+    "x-scheme",
+    "x-url-scheme",
 ];
+
+/// So do names that begin so ...
+const SHAPING_BEGINS: [&str; 2] = ["x-forwarded-", "x-original-"];
+
+/// ... or end so.
+const SHAPING_ENDS: [&str; 2] = ["-host", "-override"];
+
+/// Each client has another one, behind a server that sets it. So it counts only if `Vary` names it.
+const OF_CLIENTS: &str = "x-forwarded-for";
+
+/// Whether a field counts unasked. Servers read `X_Forwarded_Host` as `X-Forwarded-Host`, so each name that is not of letters, digits and `-`
+/// does.
+fn is_shaping(name: &str) -> bool {
+    let is_usual = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    let is_of_kind = || {
+        SHAPING.contains(&name)
+            || SHAPING_BEGINS.iter().any(|begin| name.starts_with(begin))
+            || SHAPING_ENDS.iter().any(|end| name.ends_with(end))
+    };
+    !name.bytes().all(is_usual) || name != OF_CLIENTS && is_of_kind()
+}
 
 /// The fields of a request on which its answer depends, as that request had them.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -90,12 +105,11 @@ fn normal(request: &HeaderMap, name: &HeaderName) -> Option<String> {
 }
 
 fn shaping(request: &HeaderMap) -> Vec<(HeaderName, String)> {
-    let names = SHAPING.iter().map(|name| HeaderName::from_static(name));
-    let found = names.filter_map(|name| {
-        let value = normal(request, &name)?;
-        Some((name, value))
-    });
-    found.collect()
+    let names = request.keys().filter(|name| is_shaping(name.as_str()));
+    let found = names.filter_map(|name| Some((name.clone(), normal(request, name)?)));
+    let mut found: Vec<(HeaderName, String)> = found.collect();
+    found.sort_unstable_by(|one, other| one.0.as_str().cmp(other.0.as_str()));
+    found
 }
 
 #[cfg(test)]
@@ -165,6 +179,32 @@ mod tests {
         assert!(poisoned.is_for(&headers(&[("X-Forwarded-Host", "evil.example")])));
         let clean = of("", &[("x-other", "1")]).expect("it can be stored");
         assert!(clean.is_for(&headers(&[("x-other", "2")])));
-        assert!(!clean.is_for(&headers(&[("x-original-url", "/admin")])));
+        for name in [
+            "x-original-url",
+            "x_forwarded_host",
+            "x.forwarded.host",
+            "x-forwarded_host",
+            "x-original-host",
+            "x-http-host-override",
+            "x-http-method-override",
+            "x-forwarded-protocol",
+            "x-real-host",
+            "forwarded",
+        ] {
+            let evil = headers(&[(name, "evil")]);
+            assert!(!clean.is_for(&evil), "{name}");
+            let poisoned = of("", &[(name, "evil")]).expect("it can be stored");
+            assert!(!poisoned.is_for(&headers(&[])), "{name}");
+            assert!(poisoned.is_for(&evil), "{name}");
+        }
+        assert!(clean.is_for(&headers(&[("x-forwarded-for", "192.0.2.1")])));
+    }
+
+    #[test]
+    fn the_order_of_fields_shapes_nothing() {
+        let fields = [("x_a", "1"), ("x-forwarded-host", "b"), ("x_a", "2")];
+        let selecting = of("", &fields).expect("it can be stored");
+        let other = [fields[1], fields[0], fields[2]];
+        assert!(selecting.is_for(&headers(&other)));
     }
 }
