@@ -1,5 +1,6 @@
 //! Locks: what one session reads and writes while nobody else writes (rule C5).
 
+use crate::limits::LENT_NUMBERS;
 use crate::{Incarnation, MemberId, Principal, SegmentId};
 use alloc::vec::Vec;
 use core::fmt;
@@ -62,9 +63,38 @@ impl Lock {
     }
 }
 
+/// A lock that a site hands over among the sessions below it (rule C5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Lent {
+    /// The site, by its process start: one that starts again is another one.
+    pub site: MemberId,
+    /// The first of [`LENT_NUMBERS`] numbers for those to which it hands the lock over.
+    pub first: Fence,
+}
+
+impl Lent {
+    /// Whether a number is lent with the lock.
+    pub fn has(&self, number: Fence) -> bool {
+        number
+            .0
+            .checked_sub(self.first.0)
+            .is_some_and(|no| no < LENT_NUMBERS)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lent_lock_has_its_numbers_alone() {
+        let lent = Lent {
+            site: MemberId(1),
+            first: Fence(10),
+        };
+        let has = |number| lent.has(Fence(number));
+        assert!(!has(9) && has(10) && has(9 + LENT_NUMBERS) && !has(10 + LENT_NUMBERS));
+    }
 
     #[test]
     fn only_readers_are_beside_each_other() {

@@ -3,9 +3,9 @@
 use super::{CallId, CallRequest, CommitRequest, Decision, Keep, Kept, PeerImage};
 use crate::limits::{PROOF_BYTES_MAX, REPORTED_NAME_BYTES_MAX};
 use crate::{
-    Attempt, AuthorText, Authorship, Claim, CommitId, CustodyText, EntryNo, Epoch, HomeId, LogHead,
-    MemberId, PageId, Position, Privilege, Proof, Registration, ReportNo, SegmentId, Update,
-    UpdateId,
+    Attempt, AuthorText, Authorship, Claim, CommitId, CustodyText, EntryNo, Epoch, Fence, HomeId,
+    LogHead, MemberId, PageId, Position, Privilege, Proof, Registration, ReportNo, SegmentId,
+    Update, UpdateId,
 };
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -54,6 +54,8 @@ pub enum Up {
     Keep(Box<Keep>),
     /// What has become of the update of a neighbour. It goes to that neighbour.
     Kept(Kept),
+    /// I hand a lock over no more: of the numbers that are lent with it, this one counts alone (rule C5).
+    LendingEnded(LendingEnded),
 }
 
 impl Up {
@@ -79,6 +81,7 @@ impl Up {
             Up::Seen(seen) => seen.home,
             Up::Keep(keep) => keep.home,
             Up::Kept(kept) => kept.home,
+            Up::LendingEnded(ended) => ended.home,
         }
     }
 
@@ -100,6 +103,7 @@ impl Up {
             | Up::Seen(_)
             | Up::Keep(_)
             | Up::Kept(_)
+            | Up::LendingEnded(_)
             | Up::Commit(_)
             | Up::Decide(_)
             | Up::Settled(_)
@@ -228,6 +232,17 @@ pub struct Seen {
     pub after: Position,
     /// Up to this one.
     pub position: Position,
+}
+
+/// A site hands a lock over no more (rule C5).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct LendingEnded {
+    /// The home of the lock.
+    pub home: HomeId,
+    /// The number with which the home has granted the lock.
+    pub fence: Fence,
+    /// The number under which a session below the site has it.
+    pub number: Fence,
 }
 
 /// A node below the child wanted to read a segment that it may not read (rule R8).

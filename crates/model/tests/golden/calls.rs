@@ -89,11 +89,19 @@ pub(crate) fn requests() -> Vec<CallRequest> {
             segments: vec![SEGMENT],
             mode: LockMode::Write,
             patience_ms: 300,
+            lends: false,
+        },
+        CallRequest::Lock {
+            segments: vec![SEGMENT],
+            mode: LockMode::Write,
+            patience_ms: 300,
+            lends: true,
         },
         CallRequest::Lock {
             segments: vec![SEGMENT],
             mode: LockMode::Read,
             patience_ms: 0,
+            lends: false,
         },
         CallRequest::KeepLock { fence: FENCE },
         CallRequest::Unlock { fence: FENCE },
@@ -177,6 +185,10 @@ pub(crate) fn results() -> Vec<Result<CallResponse, CallError>> {
             lease_ms: 60_000,
         },
         CallResponse::Unlocked,
+        CallResponse::Lent {
+            fence: FENCE,
+            first: Fence(FENCE.0 + 1),
+        },
         CallResponse::Joint(JointAnswer::NotReached),
         CallResponse::Joint(JointAnswer::Of(vec![
             JointPart::Kept,

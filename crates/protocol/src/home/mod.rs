@@ -127,9 +127,10 @@ use thorp_model::limits::{CHILDREN_MAX, CLAIMS_MAX, HEARTBEAT_MS, LEASES_PER_CHI
 use thorp_model::planted::Bug;
 use thorp_model::{
     CallError, CallRequest, Claim, Closed, CommitRequest, Direction, Down, EdgeId, Epoch, Event,
-    HomeId, LifeEnd, LifeId, LogHead, Mark, Message, Millis, NameId, NodeKind, NotDelegated, Note,
-    Now, Outcome, PageId, Peer, Position, Principal, Privilege, Purpose, Reader, Receipt, Refusal,
-    Right, Stamp, StateMachine, StorageError, Up, UpdateId, Verdict, message, planted,
+    HomeId, LifeEnd, LifeId, LogHead, Mark, MemberId, Message, Millis, NameId, NodeKind,
+    NotDelegated, Note, Now, Outcome, PageId, Peer, Position, Principal, Privilege, Purpose,
+    Reader, Receipt, Refusal, Right, Stamp, StateMachine, StorageError, Up, UpdateId, Verdict,
+    message, planted,
 };
 
 /// Why a closed home ends an edge.
@@ -646,6 +647,7 @@ impl Home {
                 Privilege::Read { .. } => self.reading().give_back(edge, &back.segments),
             },
             Up::Seen(seen) => self.reading().seen(edge, &seen, outbox),
+            Up::LendingEnded(ended) => self.locking().lending_ended(edge, &ended),
             Up::Decide(decide) => self.decide(now, edge, &decide, outbox),
             Up::Settled(settled) => self.decisions().settled(settled.commit, outbox),
             Up::Call(call) => self.called(now, (edge, who), call, outbox),
@@ -806,11 +808,13 @@ impl Home {
                 segments,
                 mode,
                 patience_ms,
+                lends,
             } => {
                 let wanted = Wanted {
                     segments,
                     mode,
                     patience_ms,
+                    lends,
                 };
                 self.locking().lock(now, (caller, carrier), wanted, outbox);
             }
@@ -830,6 +834,13 @@ impl Home {
         let child = self.children.get(edge);
         let site = child.filter(|child| child.kind != NodeKind::Member);
         site.map(|site| site.node.name())
+    }
+
+    /// The same, by its process start.
+    fn site_start(&self, edge: EdgeId) -> Option<MemberId> {
+        let child = self.children.get(edge);
+        let site = child.filter(|child| child.kind != NodeKind::Member);
+        site.map(|site| site.node)
     }
 
     /// An update of a log. The rights of its author count, as the home finds them now (rule C7).
@@ -880,6 +891,7 @@ impl Home {
             edge,
             who,
             carrier: self.carrier(edge),
+            site: self.site_start(edge),
             request,
             saving,
             needs: BTreeSet::new(),

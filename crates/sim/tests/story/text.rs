@@ -133,6 +133,10 @@ impl Pen<'_> {
             Up::Keep(keep) => self.keep(keep),
             Up::Kept(kept) => self.kept(kept),
             Up::Update(told) => self.told(told),
+            Up::LendingEnded(ended) => {
+                let (fence, number) = (lock(ended.fence), lock(ended.number));
+                format!("hands {fence} over no more: it is {number}")
+            }
             Up::GiveBack(back) => {
                 let segments = back.segments.iter().map(|segment| names::segment(*segment));
                 let segments: Vec<String> = segments.collect();
@@ -252,6 +256,10 @@ impl Pen<'_> {
                 let segments: Vec<String> = segments.collect();
                 format!("recall of leases in {}", segments.join(" "))
             }
+            Down::RecallLock(recall) => match recall.is_over {
+                true => format!("forget {}", lock(recall.fence)),
+                false => format!("hand {} over no more", lock(recall.fence)),
+            },
             Down::Tell(tell) => format!("tell updates of {}", names::segment(tell.segment)),
             Down::Image(message::FetchResponse {
                 page,
@@ -469,14 +477,20 @@ impl Pen<'_> {
                 let segments: Vec<String> = segments.collect();
                 format!("pull {}", segments.join(" "))
             }
-            CallRequest::Lock { segments, mode, .. } => {
+            CallRequest::Lock {
+                segments,
+                mode,
+                lends,
+                ..
+            } => {
                 let segments = segments.iter().map(|segment| names::segment(*segment));
                 let segments: Vec<String> = segments.collect();
                 let reads = match mode {
                     LockMode::Write => "",
                     LockMode::Read => " to read",
                 };
-                format!("lock {}{reads}", segments.join(" "))
+                let lends = if *lends { ", which may be lent" } else { "" };
+                format!("lock {}{reads}{lends}", segments.join(" "))
             }
             CallRequest::KeepLock { fence } => format!("keep {}", lock(*fence)),
             CallRequest::Unlock { fence } => format!("unlock {}", lock(*fence)),
@@ -532,6 +546,9 @@ impl Pen<'_> {
                 format!("{} for {lease_ms} ms", lock(*fence))
             }
             CallResponse::Unlocked => String::from("unlocked"),
+            CallResponse::Lent { fence, first } => {
+                format!("{} is lent, from {}", lock(*fence), lock(*first))
+            }
         }
     }
 

@@ -1,0 +1,546 @@
+//! Locks that a site hands over among the sessions below it (rule C5).
+
+use crate::edge::turns::{self, InTurn};
+use crate::redirector::Outbox;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use thorp_model::limits::{LENT_WAIT_MS_MAX, TRACKED_LOCKS_MAX};
+use thorp_model::planted::Bug;
+use thorp_model::{
+    CallError, CallId, CallRequest, CallResponse, CommitId, EdgeId, Fence, Lent, LockMode,
+    MemberId, Millis, NameId, Note, SegmentId, believed_until, planted,
+};
+
+/// What a site has to do about a lock.
+#[derive(PartialEq, Eq, Debug)]
+pub(super) enum Act {
+    /// A call of a child goes up.
+    PassUp(EdgeId, CallId, CallRequest),
+    /// A child has its answer here.
+    Answer(EdgeId, CallId, Result<CallResponse, CallError>),
+    /// The home learns that this lock is handed over no more, and its number now.
+    EndLending(Fence, Fence),
+}
+
+/// Whether a commit may go up.
+#[derive(PartialEq, Eq, Debug)]
+pub(super) enum Judged {
+    /// It may, after these.
+    Passes(Vec<Act>),
+    /// It names the number of another session.
+    LockLost,
+}
+
+/// The locks of one home that were granted to sessions below this site, as far as it tracks them.
+///
+/// Invariant: while the home takes anything under a number that it has lent, this site knows which session has it, and passes up only
+/// what is of that session, or what the home refuses. So an entry ends only with the home's word.
+#[derive(Debug, Default)]
+pub(super) struct LentLocks {
+    /// By the numbers with which the home has granted them.
+    tracked: BTreeMap<Fence, Tracked>,
+    /// Calls for locks that the home has not answered.
+    asked: BTreeMap<CallId, Asked>,
+    /// Those for more time: for which lock, and when they went up.
+    keeping: BTreeMap<CallId, (Fence, Millis)>,
+    /// Those that end locks.
+    ending: BTreeMap<CallId, Fence>,
+}
+
+/// A lock.
+#[derive(Debug)]
+struct Tracked {
+    segments: Vec<SegmentId>,
+    /// The call of the session that has it.
+    call: CallId,
+    /// Its number now.
+    number: Fence,
+    /// The session believes in it for less long, and the home for longer.
+    until: Millis,
+    lease_ms: u32,
+    /// The numbers for those that get it here.
+    lent: Option<Lent>,
+    is_recalled: bool,
+    /// The home was asked to end it.
+    is_ending: bool,
+    /// Commits under it that have not ended.
+    open: BTreeSet<CommitId>,
+    /// Whom the home would grant it, by the edges that they came by.
+    may_lock: BTreeSet<(EdgeId, MemberId)>,
+    /// Who gets it next.
+    waiting: Vec<Waiting>,
+}
+
+/// A session that waits here.
+#[derive(Debug)]
+struct Waiting {
+    edge: EdgeId,
+    call: CallId,
+    /// It waits at the home from then on.
+    until: Millis,
+    /// It waits no longer.
+    due: Millis,
+    round: u64,
+}
+
+impl InTurn for Waiting {
+    fn turn(&self) -> (NameId, u64) {
+        (self.call.member.name(), self.round)
+    }
+
+    fn set_round(&mut self, round: u64) {
+        self.round = round;
+    }
+}
+
+/// A call for a lock that went up.
+#[derive(Debug)]
+struct Asked {
+    edge: EdgeId,
+    segments: Vec<SegmentId>,
+    sent: Millis,
+    due: Millis,
+}
+
+impl Tracked {
+    /// Whether this number was the lock's before another session got it.
+    fn is_older(&self, fence: Fence, number: Fence) -> bool {
+        let is_lent = self.lent.is_some_and(|lent| lent.has(number));
+        self.number != fence && (number == fence || is_lent && number < self.number)
+    }
+
+    /// The number for whoever gets it next.
+    fn next_number(&self, fence: Fence) -> Option<Fence> {
+        let lent = self.lent?;
+        let next = match self.number == fence {
+            true => lent.first,
+            false => Fence(self.number.0 + 1),
+        };
+        lent.has(next).then_some(next)
+    }
+
+    /// Hands it over to whoever comes next: nobody elsewhere waits, nothing that was written under it is on its way, and its lease
+    /// lasts. False otherwise.
+    fn hand_over(&mut self, now: Millis, fence: Fence, acts: &mut Vec<Act>) -> bool {
+        let is_open = !self.open.is_empty() && !planted::is(Bug::HandsOverOpen);
+        let left = self.until.since(now);
+        if self.is_recalled || self.is_ending || is_open || left == 0 || self.waiting.is_empty() {
+            return false;
+        }
+        let Some(number) = self.next_number(fence) else {
+            return false;
+        };
+        let next = self.waiting.remove(0);
+        (self.number, self.call) = (number, next.call);
+        acts.push(Act::Answer(next.edge, next.call, Ok(self.locked(now))));
+        true
+    }
+
+    /// What its session is told: the rest of its lease.
+    fn locked(&self, now: Millis) -> CallResponse {
+        let left = u32::try_from(self.until.since(now)).unwrap_or(u32::MAX);
+        let lease_ms = match planted::is(Bug::HandsOverWhole) {
+            true => self.lease_ms,
+            false => left,
+        };
+        let fence = self.number;
+        CallResponse::Locked { fence, lease_ms }
+    }
+
+    /// It is handed over no more: who waits here waits at the home.
+    fn recall(&mut self, now: Millis, lends: bool, acts: &mut Vec<Act>) {
+        self.is_recalled = true;
+        self.pass_up(now, lends, |_| true, acts);
+    }
+
+    fn pass_up(
+        &mut self,
+        now: Millis,
+        lends: bool,
+        which: impl Fn(&Waiting) -> bool,
+        acts: &mut Vec<Act>,
+    ) {
+        let segments = &self.segments;
+        let passed = self.waiting.extract_if(.., |waiting| which(waiting));
+        acts.extend(passed.map(|waiting| {
+            let left = waiting.due.since(now);
+            let request = CallRequest::Lock {
+                segments: segments.clone(),
+                mode: LockMode::Write,
+                patience_ms: u32::try_from(left).unwrap_or(u32::MAX),
+                lends,
+            };
+            Act::PassUp(waiting.edge, waiting.call, request)
+        }));
+    }
+}
+
+impl LentLocks {
+    // --- What children call ---
+
+    /// A child calls for a lock, for more time, or to end one.
+    pub(super) fn called(
+        &mut self,
+        now: Millis,
+        (edge, call): (EdgeId, CallId),
+        request: CallRequest,
+        is_below_home: bool,
+        outbox: &mut Outbox,
+    ) -> Vec<Act> {
+        let up = |request| Vec::from([Act::PassUp(edge, call, request)]);
+        let answer = |result| Vec::from([Act::Answer(edge, call, result)]);
+        match request {
+            CallRequest::Lock {
+                segments,
+                mode,
+                patience_ms,
+                ..
+            } => {
+                let due = now.plus(u64::from(patience_ms));
+                if mode == LockMode::Write
+                    && let Some(acts) = self.waits_here(now, (edge, call), (&segments, due))
+                {
+                    return acts;
+                }
+                let lends = is_below_home && mode == LockMode::Write && self.has_space(call);
+                up(CallRequest::Lock {
+                    segments,
+                    mode,
+                    patience_ms,
+                    lends,
+                })
+            }
+            CallRequest::KeepLock { fence: number } => match self.find(number) {
+                Some((_, lock)) if !lock.is_of(number, call.member) => {
+                    answer(Err(CallError::LockLost))
+                }
+                _ => up(request),
+            },
+            CallRequest::Unlock { fence: number } => match self.find(number) {
+                Some((fence, lock)) if lock.is_of(number, call.member) => {
+                    let mut acts = answer(Ok(CallResponse::Unlocked));
+                    match lock.hand_over(now, fence, &mut acts) {
+                        true => outbox.note(Note::LockHandedOver),
+                        false => acts = up(request),
+                    }
+                    acts
+                }
+                Some((fence, lock)) if lock.is_older(fence, number) => {
+                    answer(Ok(CallResponse::Unlocked))
+                }
+                Some(_) => answer(Err(CallError::LockLost)),
+                None => up(request),
+            },
+            request => up(request),
+        }
+    }
+
+    /// The lock that a number belongs to, or was lent with.
+    fn find(&mut self, number: Fence) -> Option<(Fence, &mut Tracked)> {
+        let mut tracked = self.tracked.iter_mut();
+        let found = tracked.find(|(fence, lock)| {
+            **fence == number || lock.lent.is_some_and(|lent| lent.has(number))
+        });
+        found.map(|(fence, lock)| (*fence, lock))
+    }
+
+    /// A call for a lock that sessions here hand over, if the home has said that this one may have it.
+    fn waits_here(
+        &mut self,
+        now: Millis,
+        (edge, call): (EdgeId, CallId),
+        (segments, due): (&[SegmentId], Millis),
+    ) -> Option<Vec<Act>> {
+        let is_full = self.is_full_of(call.member.name());
+        let mut tracked = self.tracked.iter_mut();
+        let (fence, lock) = tracked.find(|(_, lock)| lock.segments == segments)?;
+        lock.waiting.retain(|waiting| waiting.call != call);
+        if lock.call == call && lock.number != *fence && !lock.is_ending {
+            // It has come again, by another edge.
+            return Some(Vec::from([Act::Answer(edge, call, Ok(lock.locked(now)))]));
+        }
+        let may_lock = lock.may_lock.contains(&(edge, call.member));
+        let is_lent = lock.lent.is_some() && !lock.is_recalled && !lock.is_ending;
+        if !may_lock || !is_lent || is_full {
+            return None;
+        }
+        lock.wait(now, (edge, call), due);
+        Some(Vec::new())
+    }
+
+    /// Whether one more lock can be tracked: no name takes more than it leaves free (rule R7).
+    fn has_space(&self, call: CallId) -> bool {
+        let tracked = self.tracked.values().map(|lock| lock.call);
+        let all = tracked.chain(self.asked.keys().copied());
+        leaves_free(all, call.member.name())
+    }
+
+    /// The same of those that wait.
+    fn is_full_of(&self, name: NameId) -> bool {
+        let waiting = self.tracked.values().flat_map(|lock| &lock.waiting);
+        !leaves_free(waiting.map(|waiting| waiting.call), name)
+    }
+
+    /// A call goes up.
+    pub(super) fn passed(
+        &mut self,
+        now: Millis,
+        (edge, call): (EdgeId, CallId),
+        request: &CallRequest,
+    ) {
+        match request {
+            CallRequest::Lock {
+                segments,
+                patience_ms,
+                lends: true,
+                ..
+            } => {
+                let asked = Asked {
+                    edge,
+                    segments: segments.clone(),
+                    sent: now,
+                    due: now.plus(u64::from(*patience_ms)),
+                };
+                self.asked.insert(call, asked);
+            }
+            CallRequest::KeepLock { fence } => {
+                if let Some((fence, _)) = self.find(*fence) {
+                    self.keeping.insert(call, (fence, now));
+                }
+            }
+            CallRequest::Unlock { fence } => {
+                if let Some((fence, lock)) = self.find(*fence) {
+                    lock.is_ending = true;
+                    self.ending.insert(call, fence);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    // --- What the home answers ---
+
+    /// The home has answered a call. Returns what is to be done then; the child hears `result`.
+    pub(super) fn answered(
+        &mut self,
+        now: Millis,
+        call: CallId,
+        result: &mut Result<CallResponse, CallError>,
+    ) -> Vec<Act> {
+        if let Some(asked) = self.asked.remove(&call)
+            && let Ok(CallResponse::Locked { fence, lease_ms }) = *result
+        {
+            if !self.track(fence, (call, asked), lease_ms) {
+                *result = Err(CallError::LockLost);
+            }
+        } else if let Some((fence, sent)) = self.keeping.remove(&call)
+            && let Ok(CallResponse::Locked { lease_ms, .. }) = *result
+        {
+            if let Some(lock) = self.tracked.get_mut(&fence) {
+                let until = believed_until(sent, u64::from(lease_ms));
+                (lock.until, lock.lease_ms) = (lock.until.max(until), lease_ms);
+            }
+        } else if let Some(fence) = self.ending.remove(&call) {
+            match result {
+                Ok(CallResponse::Unlocked) | Err(CallError::LockLost) => {
+                    return self.over(now, fence);
+                }
+                _ => {
+                    if let Some(lock) = self.tracked.get_mut(&fence) {
+                        lock.is_ending = false;
+                    }
+                }
+            }
+        }
+        Vec::new()
+    }
+
+    /// A lock was granted to a session below. False: another one has it by now.
+    fn track(&mut self, fence: Fence, (call, asked): (CallId, Asked), lease_ms: u32) -> bool {
+        let until = believed_until(asked.sent, u64::from(lease_ms));
+        let lock = self.tracked.entry(fence).or_insert_with(|| Tracked {
+            segments: asked.segments,
+            call,
+            number: fence,
+            until,
+            lease_ms,
+            lent: None,
+            is_recalled: false,
+            is_ending: false,
+            open: BTreeSet::new(),
+            may_lock: BTreeSet::from([(asked.edge, call.member)]),
+            waiting: Vec::new(),
+        });
+        lock.call == call
+    }
+
+    /// The home lends a lock: whoever has called for it waits here. Its edge may be gone.
+    pub(super) fn lent(
+        &mut self,
+        now: Millis,
+        (edge, call): (Option<EdgeId>, CallId),
+        (fence, lent): (Fence, Lent),
+    ) -> Vec<Act> {
+        let mut acts = Vec::new();
+        let asked = self.asked.remove(&call);
+        let lends = self.has_space(call);
+        match self.tracked.get_mut(&fence) {
+            Some(lock) => lock.lent = Some(lent),
+            // Nobody below has it by this way.
+            None => acts.push(Act::EndLending(fence, fence)),
+        }
+        let (Some(edge), Some(asked)) = (edge, asked) else {
+            let busy = edge.map(|edge| Act::Answer(edge, call, Err(CallError::Busy)));
+            acts.extend(busy);
+            return acts;
+        };
+        let is_full = self.is_full_of(call.member.name());
+        let lock = self.tracked.get_mut(&fence);
+        let lock = lock.filter(|lock| !lock.is_recalled && lock.segments == asked.segments);
+        if let Some(lock) = lock.filter(|_| !is_full) {
+            lock.may_lock.insert((edge, call.member));
+            lock.wait(now, (edge, call), asked.due);
+            return acts;
+        }
+        let request = CallRequest::Lock {
+            segments: asked.segments,
+            mode: LockMode::Write,
+            patience_ms: u32::try_from(asked.due.since(now)).unwrap_or(u32::MAX),
+            lends: lends && !is_full,
+        };
+        acts.push(Act::PassUp(edge, call, request));
+        acts
+    }
+
+    /// Somebody elsewhere wants a lock, or it is over.
+    pub(super) fn recalled(&mut self, now: Millis, fence: Fence, is_over: bool) -> Vec<Act> {
+        if is_over {
+            return self.over(now, fence);
+        }
+        let mut acts = Vec::new();
+        if let Some(lock) = self.tracked.get_mut(&fence)
+            && !planted::is(Bug::HandsOverRecalled)
+        {
+            lock.recall(now, true, &mut acts);
+        }
+        acts
+    }
+
+    /// The home takes nothing under it any more.
+    fn over(&mut self, now: Millis, fence: Fence) -> Vec<Act> {
+        let mut acts = Vec::new();
+        if let Some(mut lock) = self.tracked.remove(&fence) {
+            lock.recall(now, true, &mut acts);
+        }
+        acts
+    }
+
+    // --- Commits ---
+
+    /// A child sends a commit that names a lock.
+    pub(super) fn judge(&mut self, now: Millis, number: Fence, member: MemberId) -> Judged {
+        let Some((fence, lock)) = self.find(number) else {
+            return Judged::Passes(Vec::new());
+        };
+        if lock.is_older(fence, number) {
+            // It may have been executed before the lock was handed over: the home knows that, and refuses it otherwise.
+            let mut acts = Vec::from([Act::EndLending(fence, lock.number)]);
+            lock.recall(now, true, &mut acts);
+            return Judged::Passes(acts);
+        }
+        // Other programs of its name may write under it.
+        let is_own = number == lock.number && member.name() == lock.call.member.name();
+        match is_own || lock.lent.is_none() || planted::is(Bug::OthersUnderLent) {
+            true => Judged::Passes(Vec::new()),
+            false => Judged::LockLost,
+        }
+    }
+
+    /// It went up.
+    pub(super) fn commit_sent(&mut self, number: Fence, id: CommitId) {
+        if let Some((_, lock)) = self.find(number) {
+            lock.open.insert(id);
+        }
+    }
+
+    /// A commit has ended at the home, and its step is here.
+    pub(super) fn commit_ended(&mut self, id: CommitId) {
+        for lock in self.tracked.values_mut() {
+            lock.open.remove(&id);
+        }
+    }
+
+    // --- Edges, streams and time ---
+
+    /// A child is gone, and its edge: whoever waited there calls again.
+    pub(super) fn child_went(&mut self, edge: EdgeId) {
+        for lock in self.tracked.values_mut() {
+            lock.waiting.retain(|waiting| waiting.edge != edge);
+            lock.may_lock.retain(|(of, _)| *of != edge);
+        }
+    }
+
+    /// The stream has ended. Locks last, and nobody gets one from here on.
+    pub(super) fn stream_ended(&mut self) {
+        self.asked.clear();
+        self.keeping.clear();
+        self.ending.clear();
+        for lock in self.tracked.values_mut() {
+            (lock.is_recalled, lock.is_ending) = (true, false);
+            lock.waiting.clear();
+            lock.open.clear();
+        }
+    }
+
+    /// A stream begins: the home learns under which number each lock is, and forgets that it was lent; or says that it is over.
+    pub(super) fn numbers(&self) -> Vec<(Fence, Fence)> {
+        let tracked = self.tracked.iter();
+        tracked.map(|(fence, lock)| (*fence, lock.number)).collect()
+    }
+
+    /// Who has waited here for long waits at the home: it knows the holder, and may wait for its lease.
+    pub(super) fn tick(&mut self, now: Millis) -> Vec<Act> {
+        let mut acts = Vec::new();
+        for lock in self.tracked.values_mut() {
+            lock.pass_up(now, true, |waiting| waiting.until <= now, &mut acts);
+        }
+        acts
+    }
+
+    /// When somebody has waited for long.
+    pub(super) fn deadline(&self) -> Option<Millis> {
+        let waiting = self.tracked.values().flat_map(|lock| &lock.waiting);
+        waiting.map(|waiting| waiting.until).min()
+    }
+
+    /// How many it tracks, and how many wait.
+    pub(super) fn sizes(&self) -> [usize; 2] {
+        let waiting = self.tracked.values().map(|lock| lock.waiting.len());
+        [self.tracked.len() + self.asked.len(), waiting.sum()]
+    }
+}
+
+impl Tracked {
+    fn is_of(&self, number: Fence, member: MemberId) -> bool {
+        (self.number, self.call.member) == (number, member)
+    }
+
+    fn wait(&mut self, now: Millis, (edge, call): (EdgeId, CallId), due: Millis) {
+        let waiting = Waiting {
+            edge,
+            call,
+            until: due.min(now.plus(LENT_WAIT_MS_MAX)),
+            due,
+            round: 0,
+        };
+        turns::push(&mut self.waiting, waiting);
+    }
+}
+
+/// Whether a name leaves as much free as it takes.
+fn leaves_free(all: impl Iterator<Item = CallId>, name: NameId) -> bool {
+    let (own, all) = all.fold((0, 0), |(own, all), call| {
+        (own + usize::from(call.member.name() == name), all + 1)
+    });
+    own < TRACKED_LOCKS_MAX.saturating_sub(all)
+}
