@@ -612,7 +612,7 @@ pub const LOCK_WANTED_MS_MAX: u64 = 600_000;
 /// Whoever wants a lock, or to write where another holds one, and has not tried for so many milliseconds, wants it no more (rule C5).
 pub const LOCK_WANT_FORGOTTEN_MS: u64 = 30_000;
 
-/// How often a site hands a lent lock over, at most: each time takes a number (rule C5).
+/// The numbers of a lock that is granted by way of a site: its own, and one for each time that the site hands it over (rule C5).
 pub const LENT_NUMBERS: u64 = 1_024;
 
 /// How long a session waits at its site for a lent lock, in milliseconds. Then it waits at the home (rule C5).

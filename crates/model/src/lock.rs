@@ -68,17 +68,14 @@ impl Lock {
 pub struct Lent {
     /// The site, by its process start: one that starts again is another one.
     pub site: MemberId,
-    /// The first of [`LENT_NUMBERS`] numbers for those to which it hands the lock over.
-    pub first: Fence,
 }
 
-impl Lent {
-    /// Whether a number is lent with the lock.
-    pub fn has(&self, number: Fence) -> bool {
-        number
-            .0
-            .checked_sub(self.first.0)
-            .is_some_and(|no| no < LENT_NUMBERS)
+impl Fence {
+    /// Whether a number is one of those with which a lock is handed over that was granted by way of a site. The lock's own number is
+    /// the first of them.
+    pub fn lends(self, number: Fence) -> bool {
+        let place = number.0.checked_sub(self.0);
+        place.is_some_and(|place| place < LENT_NUMBERS)
     }
 }
 
@@ -87,13 +84,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lent_lock_has_its_numbers_alone() {
-        let lent = Lent {
-            site: MemberId(1),
-            first: Fence(10),
-        };
-        let has = |number| lent.has(Fence(number));
-        assert!(!has(9) && has(10) && has(9 + LENT_NUMBERS) && !has(10 + LENT_NUMBERS));
+    fn a_lock_has_its_numbers_alone() {
+        let lends = |number| Fence(10).lends(Fence(number));
+        assert!(!lends(9) && lends(10) && lends(9 + LENT_NUMBERS) && !lends(10 + LENT_NUMBERS));
     }
 
     #[test]

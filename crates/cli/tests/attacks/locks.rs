@@ -14,7 +14,6 @@ fn to_lock(segments: &[SegmentId], patience_ms: u32) -> CallRequest {
         segments: segments.to_vec(),
         mode: LockMode::Write,
         patience_ms,
-        lends: true,
     }
 }
 

@@ -161,6 +161,10 @@ fn of_time() -> Rows {
             seconds(Duration::from_millis(model::LOCK_WANTED_MS_MAX)),
         ),
         (
+            "a session that waits at its site for a lent lock",
+            seconds(Duration::from_millis(model::LENT_WAIT_MS_MAX)),
+        ),
+        (
             "a lease to write what the home has not seen",
             seconds(Duration::from_millis(home().limits.lease_ms.into())),
         ),

@@ -35,7 +35,6 @@ impl HeldLock {
             segments,
             mode,
             patience_ms: u32::try_from(patience).unwrap_or(u32::MAX),
-            lends: false,
         };
         match requests.call(home, request, due).await? {
             CallResponse::Locked { fence, .. } => {

@@ -154,8 +154,6 @@ pub enum CallRequest {
         mode: LockMode,
         /// Answer after so long in any case, and say whom you await.
         patience_ms: u32,
-        /// The site just below the home says that it tracks the lock: the home may lend it. A home heeds no member that says so.
-        lends: bool,
     },
     /// Give a lock more time (rule C4).
     KeepLock {
@@ -283,10 +281,8 @@ pub enum CallResponse {
     Unlocked,
     /// To a site: another session below it holds the lock, and the caller may have it. The site hands it over (rule C5).
     Lent {
-        /// The number with which the home has granted the lock.
+        /// The number with which the home has granted the lock. Whoever gets it from the site has it under the next numbers.
         fence: Fence,
-        /// The first of [`crate::limits::LENT_NUMBERS`] numbers for those to which the site hands it over.
-        first: Fence,
     },
 }
 

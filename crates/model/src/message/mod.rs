@@ -26,8 +26,8 @@ pub use down::{
 pub use joint::{Joint, JointAnswer, JointPart, JointQuestion, OtherHome};
 pub use keep::{InCustody, Keep, Kept, NotKept};
 pub use up::{
-    Ack, Call, Decide, Denied, Evict, Fetch, GiveBack, Heads, Judge, LendingEnded, Report,
-    Reported, Save, Seen, Settled, Told, Up, Watch,
+    Ack, Call, Decide, Denied, Evict, Fetch, GiveBack, Heads, Judge, Lending, Report, Reported,
+    Save, Seen, Settled, Told, Up, Watch,
 };
 
 use crate::limits::{HOME_NAME_BYTES_MAX, HOME_NAMES_MAX};

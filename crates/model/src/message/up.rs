@@ -54,8 +54,8 @@ pub enum Up {
     Keep(Box<Keep>),
     /// What has become of the update of a neighbour. It goes to that neighbour.
     Kept(Kept),
-    /// I hand a lock over no more: of the numbers that are lent with it, this one counts alone (rule C5).
-    LendingEnded(LendingEnded),
+    /// I track a lock, and hand it over if you lend it; or I hand it over no more (rule C5).
+    Lending(Lending),
 }
 
 impl Up {
@@ -81,7 +81,7 @@ impl Up {
             Up::Seen(seen) => seen.home,
             Up::Keep(keep) => keep.home,
             Up::Kept(kept) => kept.home,
-            Up::LendingEnded(ended) => ended.home,
+            Up::Lending(lending) => lending.home,
         }
     }
 
@@ -103,7 +103,7 @@ impl Up {
             | Up::Seen(_)
             | Up::Keep(_)
             | Up::Kept(_)
-            | Up::LendingEnded(_)
+            | Up::Lending(_)
             | Up::Commit(_)
             | Up::Decide(_)
             | Up::Settled(_)
@@ -234,15 +234,16 @@ pub struct Seen {
     pub position: Position,
 }
 
-/// A site hands a lock over no more (rule C5).
+/// What a site does about a lock that was granted to a session below it (rule C5).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct LendingEnded {
+pub struct Lending {
     /// The home of the lock.
     pub home: HomeId,
     /// The number with which the home has granted the lock.
     pub fence: Fence,
-    /// The number under which a session below the site has it.
-    pub number: Fence,
+    /// The site hands it over no more, and a session has it under this number: no other one counts from here on. None: the site tracks
+    /// it from here on, and the home may lend it.
+    pub last: Option<Fence>,
 }
 
 /// A node below the child wanted to read a segment that it may not read (rule R8).

@@ -89,19 +89,11 @@ pub(crate) fn requests() -> Vec<CallRequest> {
             segments: vec![SEGMENT],
             mode: LockMode::Write,
             patience_ms: 300,
-            lends: false,
-        },
-        CallRequest::Lock {
-            segments: vec![SEGMENT],
-            mode: LockMode::Write,
-            patience_ms: 300,
-            lends: true,
         },
         CallRequest::Lock {
             segments: vec![SEGMENT],
             mode: LockMode::Read,
             patience_ms: 0,
-            lends: false,
         },
         CallRequest::KeepLock { fence: FENCE },
         CallRequest::Unlock { fence: FENCE },
@@ -185,10 +177,7 @@ pub(crate) fn results() -> Vec<Result<CallResponse, CallError>> {
             lease_ms: 60_000,
         },
         CallResponse::Unlocked,
-        CallResponse::Lent {
-            fence: FENCE,
-            first: Fence(FENCE.0 + 1),
-        },
+        CallResponse::Lent { fence: FENCE },
         CallResponse::Joint(JointAnswer::NotReached),
         CallResponse::Joint(JointAnswer::Of(vec![
             JointPart::Kept,

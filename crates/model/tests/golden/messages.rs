@@ -76,7 +76,7 @@ fn up_name(up: &Up) -> &'static str {
         Up::Seen(_) => "seen",
         Up::Keep(_) => "keep",
         Up::Kept(_) => "kept",
-        Up::LendingEnded(_) => "lending ended",
+        Up::Lending(_) => "lending",
     }
 }
 
@@ -160,10 +160,15 @@ fn ups() -> Vec<Up> {
             is_leased: true,
         }))),
         Up::Kept(kept(Err(NotKept::LogFull))),
-        Up::LendingEnded(message::LendingEnded {
+        Up::Lending(message::Lending {
             home: HOME,
             fence: Fence(300),
-            number: Fence(301),
+            last: None,
+        }),
+        Up::Lending(message::Lending {
+            home: HOME,
+            fence: Fence(300),
+            last: Some(Fence(301)),
         }),
         Up::Update(told()),
         Up::GiveBack(message::GiveBack {

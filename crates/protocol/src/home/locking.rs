@@ -31,8 +31,6 @@ pub(super) struct Wanted {
     pub(super) segments: Vec<SegmentId>,
     pub(super) mode: LockMode,
     pub(super) patience_ms: u32,
-    /// The site tracks the lock (rule C5).
-    pub(super) lends: bool,
 }
 
 /// The segments for which sessions wait that come before, and how.
@@ -92,7 +90,7 @@ impl Locking<'_> {
         self.queue.push(Waiting {
             caller,
             carrier,
-            site: via.site.filter(|_| wanted.lends),
+            site: via.site,
             mode: wanted.mode,
             segments: wanted.segments,
             due: now.mono.plus(u64::from(patience_ms)),
@@ -179,13 +177,14 @@ impl Locking<'_> {
         }
     }
 
-    /// A site hands a lock over no more.
-    pub(super) fn lending_ended(&mut self, edge: EdgeId, ended: &message::LendingEnded) {
+    /// A site tracks a lock, or hands it over no more.
+    pub(super) fn lending(&mut self, edge: EdgeId, lending: &message::Lending) {
         let child = self.children.get(edge);
         let site = child.filter(|child| child.kind != NodeKind::Member);
         if let Some(site) = site {
             let locks = &mut self.tables.segment_locks;
-            locks.lending_ended(site.node, ended.fence, ended.number);
+            locks.lending(site.node, lending.fence, lending.last);
+            self.queue.is_stirred = true;
         }
     }
 
@@ -214,9 +213,7 @@ impl Locking<'_> {
         if self.tables.votes.writes_in(&segments) || !self.log.has_space() {
             return;
         }
-        let Some((first, ops)) = self.tables.segment_locks.lend(fence, now) else {
-            return;
-        };
+        let ops = self.tables.segment_locks.lend(fence);
         if !ops.is_empty() {
             outbox.note(Note::LockLent);
             let purpose = Purpose::Housekeeping;
@@ -230,7 +227,7 @@ impl Locking<'_> {
         };
         let of: Vec<Waiting> = self.queue.waiting.extract_if(.., is_of).collect();
         for waiting in of {
-            self.answer(waiting.caller, Ok(CallResponse::Lent { fence, first }));
+            self.answer(waiting.caller, Ok(CallResponse::Lent { fence }));
         }
     }
 

@@ -647,7 +647,7 @@ impl Home {
                 Privilege::Read { .. } => self.reading().give_back(edge, &back.segments),
             },
             Up::Seen(seen) => self.reading().seen(edge, &seen, outbox),
-            Up::LendingEnded(ended) => self.locking().lending_ended(edge, &ended),
+            Up::Lending(lending) => self.locking().lending(edge, &lending),
             Up::Decide(decide) => self.decide(now, edge, &decide, outbox),
             Up::Settled(settled) => self.decisions().settled(settled.commit, outbox),
             Up::Call(call) => self.called(now, (edge, who), call, outbox),
@@ -808,13 +808,11 @@ impl Home {
                 segments,
                 mode,
                 patience_ms,
-                lends,
             } => {
                 let wanted = Wanted {
                     segments,
                     mode,
                     patience_ms,
-                    lends,
                 };
                 self.locking().lock(now, (caller, carrier), wanted, outbox);
             }

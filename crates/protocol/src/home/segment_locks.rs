@@ -19,8 +19,10 @@ struct Held {
     /// Its holder believes in it for less long.
     until: Millis,
     wanted: Option<Want>,
-    /// The site that tracks it, if its holder asked for it there.
+    /// The site by which its holder has asked for it.
     site: Option<MemberId>,
+    /// That site tracks it: the home may lend it.
+    is_tracked: bool,
     lending: Option<Lending>,
 }
 
@@ -31,9 +33,10 @@ impl Held {
         let Some(lending) = &self.lending else {
             return number == fence;
         };
-        let is_lent = number == fence || lending.lent.has(number);
         let is_its_edge = site == Some(lending.lent.site) || planted::is(Bug::LentByAnyEdge);
-        is_lent && is_its_edge && (lending.counts(number) || planted::is(Bug::OldNumberTaken))
+        fence.lends(number)
+            && is_its_edge
+            && (lending.counts(number) || planted::is(Bug::OldNumberTaken))
     }
 }
 
@@ -151,7 +154,7 @@ impl SegmentLocks {
         let held = self.held.get_mut(&fence);
         let is_held = held.is_some();
         if let Some(held) = held {
-            held.site = Some(lent.site);
+            (held.site, held.is_tracked) = (Some(lent.site), true);
             // The site hands nothing over any more since the stream has ended.
             held.lending = Some(Lending {
                 lent,
@@ -171,6 +174,7 @@ impl SegmentLocks {
             lock,
             wanted: None,
             site,
+            is_tracked: false,
             lending: None,
         };
         self.held.insert(fence, held);
@@ -199,16 +203,9 @@ impl SegmentLocks {
 
     /// The lock that a number counts for.
     fn find(&self, number: Fence, site: Option<MemberId>) -> Option<Fence> {
-        let is_own = self.held.contains_key(&number).then_some(number);
-        let lent = || {
-            // A lock that is lent has a lower number than those that are lent with it.
-            let mut before = self.held.range(..number).rev();
-            let is_of = |held: &Held| held.lending.as_ref().is_some_and(|of| of.lent.has(number));
-            before.find(|(_, held)| is_of(held)).map(|(of, _)| *of)
-        };
-        let fence = is_own.or_else(lent)?;
-        let held = self.held.get(&fence)?;
-        held.counts(fence, number, site).then_some(fence)
+        // No lock has a number that another one can lend.
+        let (fence, held) = self.held.range(..=number).next_back()?;
+        held.counts(*fence, number, site).then_some(*fence)
     }
 
     /// The lock that a number counts for, when a session names it. A number that was not lent is its holder's alone.
@@ -251,7 +248,7 @@ impl SegmentLocks {
     ) -> Option<Fence> {
         let fence = self.against(segments, mode)?;
         let held = self.held.get(&fence)?;
-        let of_both = site.is_some() && held.site == site && held.until > now;
+        let of_both = site.is_some() && held.site == site && held.until > now && held.is_tracked;
         let is_same = held.lock.mode == LockMode::Write
             && mode == LockMode::Write
             && held.lock.segments == segments;
@@ -279,28 +276,20 @@ impl SegmentLocks {
         here.flatten().copied().filter(is_against).collect()
     }
 
-    /// Lends a lock to the site of its holder. Returns the first number that it lends, and what is to be stored before that is told.
-    pub(in crate::home) fn lend(&mut self, fence: Fence, now: Now) -> Option<(Fence, Vec<Op>)> {
-        let held = self.held.get_mut(&fence)?;
-        if let Some(lending) = &held.lending {
-            return Some((lending.lent.first, Vec::new()));
-        }
-        let first = Fence((self.last.0 + 1).max(now.wall.0 << 20));
-        self.last = Fence(first.0 + LENT_NUMBERS - 1);
-        let lent = Lent {
-            site: held.site?,
-            first,
+    /// Lends a lock to the site of its holder. Returns what is to be stored before that is told.
+    pub(in crate::home) fn lend(&mut self, fence: Fence) -> Vec<Op> {
+        let held = self.held.get_mut(&fence);
+        let held = held.filter(|held| held.lending.is_none() && held.is_tracked);
+        let Some((site, held)) = held.and_then(|held| Some((held.site?, held))) else {
+            return Vec::new();
         };
+        let lent = Lent { site };
         held.lending = Some(Lending {
             lent,
             last: None,
             is_recalled: false,
         });
-        let ops = Vec::from([
-            records::put(Table::Meta, records::FENCE_KEY.to_vec(), &self.last),
-            records::put(Table::Meta, records::lent_key(fence), &lent),
-        ]);
-        Some((first, ops))
+        Vec::from([records::put(Table::Meta, records::lent_key(fence), &lent)])
     }
 
     /// Somebody elsewhere wants a lock: its site hands it over no more.
@@ -318,28 +307,31 @@ impl SegmentLocks {
         }
     }
 
-    /// A site hands a lock over no more, and has given it to a session under this number.
-    pub(in crate::home) fn lending_ended(&mut self, site: MemberId, fence: Fence, number: Fence) {
-        let held = self
-            .held
-            .get_mut(&fence)
-            .filter(|held| held.site == Some(site));
-        match held {
-            Some(Held {
-                lending: Some(lending),
-                ..
-            }) => {
+    /// A site tracks a lock from here on; or it hands it over no more, and a session has it under this number.
+    pub(in crate::home) fn lending(&mut self, site: MemberId, fence: Fence, last: Option<Fence>) {
+        let held = self.held.get_mut(&fence);
+        let held = held.filter(|held| held.site == Some(site));
+        match (held, last) {
+            (Some(held), None) => held.is_tracked = true,
+            (
+                Some(Held {
+                    lending: Some(lending),
+                    ..
+                }),
+                Some(last),
+            ) => {
                 lending.is_recalled = true;
-                lending.last = lending.last.max(Some(number));
+                lending.last = lending.last.max(Some(last));
             }
-            held => {
+            (held, _) => {
                 if let Some(held) = held {
-                    held.site = None;
+                    held.is_tracked = false;
                 }
+                let is_over = true;
                 self.recalled.push(Recalled {
                     site,
                     fence,
-                    is_over: true,
+                    is_over,
                 });
             }
         }
@@ -380,9 +372,13 @@ impl SegmentLocks {
     ) -> (Fence, Vec<Op>) {
         // A history that is lost may have given higher numbers than this store knows, but none above its time (rule R9).
         let fence = Fence((self.last.0 + 1).max(now.wall.0 << 20));
-        self.last = fence;
+        // A site gives the numbers after it to those to which it hands the lock over.
+        self.last = match site {
+            Some(_) => Fence(fence.0 + LENT_NUMBERS - 1),
+            None => fence,
+        };
         let ops = Vec::from([
-            records::put(Table::Meta, records::FENCE_KEY.to_vec(), &fence),
+            records::put(Table::Meta, records::FENCE_KEY.to_vec(), &self.last),
             records::put(Table::Meta, records::lock_key(fence), &lock),
         ]);
         self.put(fence, lock, site, now.mono);
@@ -418,13 +414,15 @@ impl SegmentLocks {
         if let Some(held) = held.filter(|held| held.lending.is_none())
             && let Some(site) = held.site.filter(|site| Some(*site) != way)
         {
-            held.site = None;
             let is_over = true;
-            self.recalled.push(Recalled {
-                site,
-                fence,
-                is_over,
-            });
+            held.site = None;
+            if core::mem::take(&mut held.is_tracked) {
+                self.recalled.push(Recalled {
+                    site,
+                    fence,
+                    is_over,
+                });
+            }
         }
     }
 
@@ -464,7 +462,8 @@ impl SegmentLocks {
 
     /// A lock ends, and its site does not know.
     fn take_over_its_site(&mut self, fence: Fence) -> Vec<Op> {
-        let site = self.held.get(&fence).and_then(|held| held.site);
+        let held = self.held.get(&fence).filter(|held| held.is_tracked);
+        let site = held.and_then(|held| held.site);
         let recalled = site.map(|site| Recalled {
             site,
             fence,
@@ -735,11 +734,15 @@ mod tests {
         let mut locks = SegmentLocks::new(1_000);
         let (mine, _) = locks.grant(lock(ME, LockMode::Write, &[1]), Some(SITE), at(0));
         let wanted = (&[SegmentId(1)][..], LockMode::Write);
+        assert_eq!(locks.lendable(wanted, Some(SITE), Millis(1)), None);
+        let first = Fence(mine.0 + 1);
+        let judged = locks.judge((Millis(1), by(ME, SITE)), &writes(1, Some(first)));
+        assert_eq!(judged, Err(Refusal::LockLost), "it is not lent");
+        locks.lending(SITE, mine, None);
         assert_eq!(locks.lendable(wanted, Some(SITE), Millis(1)), Some(mine));
         assert_eq!(locks.lendable(wanted, Some(ME), Millis(1)), None);
-        let (first, ops) = locks.lend(mine, at(1)).expect("it is held");
-        assert_eq!(ops.len(), 2);
-        assert_eq!(locks.lend(mine, at(2)), Some((first, Vec::new())));
+        assert_eq!(locks.lend(mine).len(), 1);
+        assert_eq!(locks.lend(mine).len(), 0, "it is lent");
         (locks, mine, first)
     }
 
@@ -755,7 +758,7 @@ mod tests {
             assert_eq!(judge(via, first), Err(Refusal::LockLost));
         }
         assert_eq!(
-            judge(by(OTHER, SITE), Fence(first.0 + LENT_NUMBERS)),
+            judge(by(OTHER, SITE), Fence(mine.0 + LENT_NUMBERS)),
             Err(Refusal::LockLost)
         );
         assert_eq!(
@@ -766,20 +769,20 @@ mod tests {
         assert!(locks.end(first, own(OTHER)).is_empty());
         assert_eq!(locks.end(first, by(OTHER, SITE)).len(), 2);
         let (next, _) = locks.grant(lock(ME, LockMode::Write, &[1]), None, at(4));
-        assert!(next.0 >= first.0 + LENT_NUMBERS, "no number is given twice");
+        assert!(!mine.lends(next), "no number is given twice");
     }
 
     #[test]
     fn of_a_lock_that_is_handed_over_no_more_one_number_counts() {
         let (mut locks, mine, first) = lent();
-        locks.lending_ended(ME, mine, first);
+        locks.lending(ME, mine, Some(first));
         let over = |site| Recalled {
             site,
             fence: mine,
             is_over: true,
         };
         assert_eq!(locks.take_recalled(), [over(ME)], "it is not lent to that");
-        locks.lending_ended(SITE, mine, first);
+        locks.lending(SITE, mine, Some(first));
         assert_eq!(locks.take_recalled(), []);
         let mut judge = |under| {
             let part = writes(1, Some(under));
@@ -820,6 +823,7 @@ mod tests {
     fn a_holder_that_turns_before_its_lock_is_lent_keeps_it() {
         let mut locks = SegmentLocks::new(1_000);
         let (mine, _) = locks.grant(lock(ME, LockMode::Write, &[1]), Some(SITE), at(0));
+        locks.lending(SITE, mine, None);
         assert_eq!(locks.keep(mine, own(ME), Millis(1)), Ok(1_000));
         assert_eq!(locks.take_recalled().len(), 1);
         let wanted = (&[SegmentId(1)][..], LockMode::Write);
@@ -831,7 +835,7 @@ mod tests {
         let (_, _, first) = lent();
         let mut locks = SegmentLocks::new(1_000);
         let mine = Fence(3 << 20);
-        let of = Lent { site: SITE, first };
+        let of = Lent { site: SITE };
         assert!(!locks.recover_lent(mine, of), "there is no such lock");
         locks.recover(mine, lock(ME, LockMode::Write, &[1]), Millis(0));
         assert!(locks.recover_lent(mine, of));

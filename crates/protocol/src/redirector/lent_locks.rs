@@ -7,8 +7,8 @@ use alloc::vec::Vec;
 use thorp_model::limits::{LENT_WAIT_MS_MAX, TRACKED_LOCKS_MAX};
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CallError, CallId, CallRequest, CallResponse, CommitId, EdgeId, Fence, Lent, LockMode,
-    MemberId, Millis, NameId, Note, SegmentId, believed_until, planted,
+    CallError, CallId, CallRequest, CallResponse, CommitId, EdgeId, Fence, LockMode, MemberId,
+    Millis, NameId, Note, SegmentId, believed_until, planted,
 };
 
 /// What a site has to do about a lock.
@@ -18,8 +18,8 @@ pub(super) enum Act {
     PassUp(EdgeId, CallId, CallRequest),
     /// A child has its answer here.
     Answer(EdgeId, CallId, Result<CallResponse, CallError>),
-    /// The home learns that this lock is handed over no more, and its number now.
-    EndLending(Fence, Fence),
+    /// The home learns that this lock may be lent (none), or that it is handed over no more, and its number now.
+    Lending(Fence, Option<Fence>),
 }
 
 /// Whether a commit may go up.
@@ -34,7 +34,8 @@ pub(super) enum Judged {
 /// The locks of one home that were granted to sessions below this site, as far as it tracks them.
 ///
 /// Invariant: while the home takes anything under a number that it has lent, this site knows which session has it, and passes up only
-/// what is of that session, or what the home refuses. So an entry ends only with the home's word.
+/// what is of that session, or what the home refuses. So the home lends only what the site has said that it tracks, and from then on the
+/// entry ends with the home's word alone.
 #[derive(Debug, Default)]
 pub(super) struct LentLocks {
     /// By the numbers with which the home has granted them.
@@ -58,8 +59,10 @@ struct Tracked {
     /// The session believes in it for less long, and the home for longer.
     until: Millis,
     lease_ms: u32,
-    /// The numbers for those that get it here.
-    lent: Option<Lent>,
+    /// The home knows that this site tracks it.
+    is_told: bool,
+    /// The home has lent it.
+    is_lent: bool,
     is_recalled: bool,
     /// The home was asked to end it.
     is_ending: bool,
@@ -104,19 +107,14 @@ struct Asked {
 
 impl Tracked {
     /// Whether this number was the lock's before another session got it.
-    fn is_older(&self, fence: Fence, number: Fence) -> bool {
-        let is_lent = self.lent.is_some_and(|lent| lent.has(number));
-        self.number != fence && (number == fence || is_lent && number < self.number)
+    fn is_older(&self, number: Fence) -> bool {
+        number < self.number
     }
 
     /// The number for whoever gets it next.
     fn next_number(&self, fence: Fence) -> Option<Fence> {
-        let lent = self.lent?;
-        let next = match self.number == fence {
-            true => lent.first,
-            false => Fence(self.number.0 + 1),
-        };
-        lent.has(next).then_some(next)
+        let next = Fence(self.number.0 + 1);
+        (self.is_lent && fence.lends(next)).then_some(next)
     }
 
     /// Hands it over to whoever comes next: nobody elsewhere waits, nothing that was written under it is on its way, and its lease
@@ -148,18 +146,12 @@ impl Tracked {
     }
 
     /// It is handed over no more: who waits here waits at the home.
-    fn recall(&mut self, now: Millis, lends: bool, acts: &mut Vec<Act>) {
+    fn recall(&mut self, now: Millis, acts: &mut Vec<Act>) {
         self.is_recalled = true;
-        self.pass_up(now, lends, |_| true, acts);
+        self.pass_up(now, |_| true, acts);
     }
 
-    fn pass_up(
-        &mut self,
-        now: Millis,
-        lends: bool,
-        which: impl Fn(&Waiting) -> bool,
-        acts: &mut Vec<Act>,
-    ) {
+    fn pass_up(&mut self, now: Millis, which: impl Fn(&Waiting) -> bool, acts: &mut Vec<Act>) {
         let segments = &self.segments;
         let passed = self.waiting.extract_if(.., |waiting| which(waiting));
         acts.extend(passed.map(|waiting| {
@@ -168,7 +160,6 @@ impl Tracked {
                 segments: segments.clone(),
                 mode: LockMode::Write,
                 patience_ms: u32::try_from(left).unwrap_or(u32::MAX),
-                lends,
             };
             Act::PassUp(waiting.edge, waiting.call, request)
         }));
@@ -191,24 +182,17 @@ impl LentLocks {
         let answer = |result| Vec::from([Act::Answer(edge, call, result)]);
         match request {
             CallRequest::Lock {
-                segments,
-                mode,
+                ref segments,
+                mode: LockMode::Write,
                 patience_ms,
-                ..
-            } => {
+            } if is_below_home => {
                 let due = now.plus(u64::from(patience_ms));
-                if mode == LockMode::Write
-                    && let Some(acts) = self.waits_here(now, (edge, call), (&segments, due))
-                {
+                if let Some(acts) = self.waits_here(now, (edge, call), (segments, due)) {
                     return acts;
                 }
-                let lends = is_below_home && mode == LockMode::Write && self.has_space(call);
-                up(CallRequest::Lock {
-                    segments,
-                    mode,
-                    patience_ms,
-                    lends,
-                })
+                let mut acts = self.tell_tracked(segments);
+                acts.extend(up(request));
+                acts
             }
             CallRequest::KeepLock { fence: number } => match self.find(number) {
                 Some((_, lock)) if !lock.is_of(number, call.member) => {
@@ -225,9 +209,7 @@ impl LentLocks {
                     }
                     acts
                 }
-                Some((fence, lock)) if lock.is_older(fence, number) => {
-                    answer(Ok(CallResponse::Unlocked))
-                }
+                Some((_, lock)) if lock.is_older(number) => answer(Ok(CallResponse::Unlocked)),
                 Some(_) => answer(Err(CallError::LockLost)),
                 None => up(request),
             },
@@ -237,11 +219,20 @@ impl LentLocks {
 
     /// The lock that a number belongs to, or was lent with.
     fn find(&mut self, number: Fence) -> Option<(Fence, &mut Tracked)> {
+        let (fence, lock) = self.tracked.range_mut(..=number).next_back()?;
+        fence.lends(number).then_some((*fence, lock))
+    }
+
+    /// Somebody here waits for a lock that a session here has: the home may lend it.
+    fn tell_tracked(&mut self, segments: &[SegmentId]) -> Vec<Act> {
         let mut tracked = self.tracked.iter_mut();
-        let found = tracked.find(|(fence, lock)| {
-            **fence == number || lock.lent.is_some_and(|lent| lent.has(number))
+        let lock = tracked.find(|(_, lock)| lock.segments == segments);
+        let lock = lock.filter(|(_, lock)| !lock.is_told && !lock.is_recalled && !lock.is_ending);
+        let told = lock.map(|(fence, lock)| {
+            lock.is_told = true;
+            Act::Lending(*fence, None)
         });
-        found.map(|(fence, lock)| (*fence, lock))
+        told.into_iter().collect()
     }
 
     /// A call for a lock that sessions here hand over, if the home has said that this one may have it.
@@ -260,7 +251,7 @@ impl LentLocks {
             return Some(Vec::from([Act::Answer(edge, call, Ok(lock.locked(now)))]));
         }
         let may_lock = lock.may_lock.contains(&(edge, call.member));
-        let is_lent = lock.lent.is_some() && !lock.is_recalled && !lock.is_ending;
+        let is_lent = lock.is_lent && !lock.is_recalled && !lock.is_ending;
         if !may_lock || !is_lent || is_full {
             return None;
         }
@@ -287,14 +278,14 @@ impl LentLocks {
         now: Millis,
         (edge, call): (EdgeId, CallId),
         request: &CallRequest,
+        is_below_home: bool,
     ) {
         match request {
             CallRequest::Lock {
                 segments,
+                mode: LockMode::Write,
                 patience_ms,
-                lends: true,
-                ..
-            } => {
+            } if is_below_home && self.has_space(call) => {
                 let asked = Asked {
                     edge,
                     segments: segments.clone(),
@@ -330,8 +321,12 @@ impl LentLocks {
         if let Some(asked) = self.asked.remove(&call)
             && let Ok(CallResponse::Locked { fence, lease_ms }) = *result
         {
+            let waits = self.asked.values().any(|of| of.segments == asked.segments);
+            let segments = asked.segments.clone();
             if !self.track(fence, (call, asked), lease_ms) {
                 *result = Err(CallError::LockLost);
+            } else if waits {
+                return self.tell_tracked(&segments);
             }
         } else if let Some((fence, sent)) = self.keeping.remove(&call)
             && let Ok(CallResponse::Locked { lease_ms, .. }) = *result
@@ -364,7 +359,8 @@ impl LentLocks {
             number: fence,
             until,
             lease_ms,
-            lent: None,
+            is_told: false,
+            is_lent: false,
             is_recalled: false,
             is_ending: false,
             open: BTreeSet::new(),
@@ -379,36 +375,43 @@ impl LentLocks {
         &mut self,
         now: Millis,
         (edge, call): (Option<EdgeId>, CallId),
-        (fence, lent): (Fence, Lent),
+        fence: Fence,
     ) -> Vec<Act> {
-        let mut acts = Vec::new();
         let asked = self.asked.remove(&call);
-        let lends = self.has_space(call);
-        match self.tracked.get_mut(&fence) {
-            Some(lock) => lock.lent = Some(lent),
-            // Nobody below has it by this way.
-            None => acts.push(Act::EndLending(fence, fence)),
-        }
-        let (Some(edge), Some(asked)) = (edge, asked) else {
-            let busy = edge.map(|edge| Act::Answer(edge, call, Err(CallError::Busy)));
-            acts.extend(busy);
-            return acts;
-        };
         let is_full = self.is_full_of(call.member.name());
         let lock = self.tracked.get_mut(&fence);
+        let lock = lock.map(|lock| {
+            lock.is_lent = true;
+            lock
+        });
+        let Some((edge, asked)) = edge.zip(asked) else {
+            let busy = edge.map(|edge| Act::Answer(edge, call, Err(CallError::Busy)));
+            return busy.into_iter().collect();
+        };
         let lock = lock.filter(|lock| !lock.is_recalled && lock.segments == asked.segments);
         if let Some(lock) = lock.filter(|_| !is_full) {
             lock.may_lock.insert((edge, call.member));
             lock.wait(now, (edge, call), asked.due);
-            return acts;
+            return Vec::new();
         }
+        // It waits at the home, which lends the lock to nobody else then.
+        let mut acts = self.end_lending(now, fence);
         let request = CallRequest::Lock {
             segments: asked.segments,
             mode: LockMode::Write,
             patience_ms: u32::try_from(asked.due.since(now)).unwrap_or(u32::MAX),
-            lends: lends && !is_full,
         };
         acts.push(Act::PassUp(edge, call, request));
+        acts
+    }
+
+    /// A lock is handed over no more: the home learns its number, and who waits here waits there.
+    fn end_lending(&mut self, now: Millis, fence: Fence) -> Vec<Act> {
+        let last = self.tracked.get(&fence).map_or(fence, |lock| lock.number);
+        let mut acts = Vec::from([Act::Lending(fence, Some(last))]);
+        if let Some(lock) = self.tracked.get_mut(&fence) {
+            lock.recall(now, &mut acts);
+        }
         acts
     }
 
@@ -421,7 +424,7 @@ impl LentLocks {
         if let Some(lock) = self.tracked.get_mut(&fence)
             && !planted::is(Bug::HandsOverRecalled)
         {
-            lock.recall(now, true, &mut acts);
+            lock.recall(now, &mut acts);
         }
         acts
     }
@@ -430,7 +433,7 @@ impl LentLocks {
     fn over(&mut self, now: Millis, fence: Fence) -> Vec<Act> {
         let mut acts = Vec::new();
         if let Some(mut lock) = self.tracked.remove(&fence) {
-            lock.recall(now, true, &mut acts);
+            lock.recall(now, &mut acts);
         }
         acts
     }
@@ -442,15 +445,13 @@ impl LentLocks {
         let Some((fence, lock)) = self.find(number) else {
             return Judged::Passes(Vec::new());
         };
-        if lock.is_older(fence, number) {
+        if lock.is_older(number) {
             // It may have been executed before the lock was handed over: the home knows that, and refuses it otherwise.
-            let mut acts = Vec::from([Act::EndLending(fence, lock.number)]);
-            lock.recall(now, true, &mut acts);
-            return Judged::Passes(acts);
+            return Judged::Passes(self.end_lending(now, fence));
         }
         // Other programs of its name may write under it.
         let is_own = number == lock.number && member.name() == lock.call.member.name();
-        match is_own || lock.lent.is_none() || planted::is(Bug::OthersUnderLent) {
+        match is_own || !lock.is_told || planted::is(Bug::OthersUnderLent) {
             true => Judged::Passes(Vec::new()),
             false => Judged::LockLost,
         }
@@ -485,6 +486,7 @@ impl LentLocks {
         self.asked.clear();
         self.keeping.clear();
         self.ending.clear();
+        self.tracked.retain(|_, lock| lock.is_told);
         for lock in self.tracked.values_mut() {
             (lock.is_recalled, lock.is_ending) = (true, false);
             lock.waiting.clear();
@@ -501,8 +503,11 @@ impl LentLocks {
     /// Who has waited here for long waits at the home: it knows the holder, and may wait for its lease.
     pub(super) fn tick(&mut self, now: Millis) -> Vec<Act> {
         let mut acts = Vec::new();
+        // The home lends no lock that it does not know to be tracked.
+        self.tracked
+            .retain(|_, lock| lock.is_told || now < lock.until);
         for lock in self.tracked.values_mut() {
-            lock.pass_up(now, true, |waiting| waiting.until <= now, &mut acts);
+            lock.pass_up(now, |waiting| waiting.until <= now, &mut acts);
         }
         acts
     }

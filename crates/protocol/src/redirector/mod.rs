@@ -73,7 +73,7 @@ use thorp_model::limits::{CHILDREN_MAX, CLAIMS_MAX, HEARTBEAT_MS, LEASES_PER_CHI
 use thorp_model::planted::Bug;
 use thorp_model::{
     CallError, CallRequest, CallResponse, Claim, CommitRequest, Direction, Down, EdgeId, Epoch,
-    Event, HomeId, HomeNames, Image, Lent, MemberId, Message, Millis, NameId, NodeKind, Note, Now,
+    Event, HomeId, HomeNames, Image, MemberId, Message, Millis, NameId, NodeKind, Note, Now,
     Outcome, PageId, Peer, Position, Privilege, Refusal, StateMachine, Step, Up, UpdateId, message,
     planted,
 };
@@ -368,7 +368,7 @@ impl Redirector {
                 proxy.serve().helper_answered(now, edge, peer, outbox);
             }
             // The site just below the home alone hands locks over.
-            (Up::LendingEnded(_), Some(_)) => {}
+            (Up::Lending(_), Some(_)) => {}
             // A site below passes on what it denied; a member denies nobody.
             (Up::Denied(denied), Some(proxy)) if child.kind == NodeKind::Redirector => {
                 // The home would cut off this node for it.
@@ -466,8 +466,7 @@ impl Redirector {
         let (home, id) = (call.home, call.call);
         let acts = match self.homes.get_mut(&home) {
             Some(proxy) => {
-                let above = proxy.up.edge.and_then(|edge| self.above.get(&edge));
-                let is_below_home = above == Some(&NodeKind::Home);
+                let is_below_home = is_below_home(proxy, &self.above);
                 let of = (edge, id);
                 let lent = &mut proxy.lent;
                 lent.called(now, of, call.request, is_below_home, outbox)
@@ -491,7 +490,9 @@ impl Redirector {
                     if self.forwarder().call(edge, message, outbox)
                         && let Some(proxy) = self.homes.get_mut(&home)
                     {
-                        proxy.lent.passed(now, (edge, call), &passed);
+                        let is_below_home = is_below_home(proxy, &self.above);
+                        let of = (edge, call);
+                        proxy.lent.passed(now, of, &passed, is_below_home);
                     }
                 }
                 Act::Answer(edge, call, result) => {
@@ -499,14 +500,10 @@ impl Redirector {
                     self.forwarder()
                         .answer(home, edge, Down::CallResult(result), outbox);
                 }
-                Act::EndLending(fence, number) => {
+                Act::Lending(fence, last) => {
                     if let Some(proxy) = self.homes.get_mut(&home) {
-                        let ended = message::LendingEnded {
-                            home,
-                            fence,
-                            number,
-                        };
-                        proxy.up.pass(Up::LendingEnded(ended), outbox);
+                        let lending = message::Lending { home, fence, last };
+                        proxy.up.pass(Up::Lending(lending), outbox);
                     }
                 }
             }
@@ -517,14 +514,11 @@ impl Redirector {
     fn call_result(&mut self, now: Millis, mut result: message::CallResult, outbox: &mut Outbox) {
         self.delegations.answered(&result);
         let (home, call) = (result.home, result.call);
-        if let Ok(CallResponse::Lent { fence, first }) = result.result {
+        if let Ok(CallResponse::Lent { fence }) = result.result {
             let edge = self.passed.call_answered(call).pop();
-            let Some((proxy, site)) = self.homes.get_mut(&home).zip(Some(self.config.node)) else {
-                return;
-            };
-            let lent = (fence, Lent { site, first });
-            let acts = proxy.lent.lent(now, (edge, call), lent);
-            return self.act(now, home, acts, outbox);
+            let proxy = self.homes.get_mut(&home);
+            let acts = proxy.map(|proxy| proxy.lent.lent(now, (edge, call), fence));
+            return self.act(now, home, acts.unwrap_or_default(), outbox);
         }
         let proxy = self.homes.get_mut(&home);
         let acts = proxy.map(|proxy| proxy.lent.answered(now, call, &mut result.result));
@@ -977,4 +971,10 @@ impl Redirector {
             }
         }
     }
+}
+
+/// Whether no other site is between this one and a home: such a one hands locks over (rule C5).
+fn is_below_home(proxy: &Proxy, above: &BTreeMap<EdgeId, NodeKind>) -> bool {
+    let parent = proxy.up.edge.and_then(|edge| above.get(&edge));
+    parent == Some(&NodeKind::Home)
 }

@@ -170,13 +170,9 @@ impl Proxy {
         self.up.retain_waiting(|_| false);
         self.up.begin(edge, begin, false, now, outbox);
         for (fence, number) in self.lent.numbers() {
-            let home = self.up.home;
-            let ended = message::LendingEnded {
-                home,
-                fence,
-                number,
-            };
-            self.up.pass(Up::LendingEnded(ended), outbox);
+            let (home, last) = (self.up.home, Some(number));
+            let lending = message::Lending { home, fence, last };
+            self.up.pass(Up::Lending(lending), outbox);
         }
         self.resync().report_own(as_of, outbox);
         true

@@ -73,7 +73,6 @@ impl Session {
                 segments: vec![SEGMENT],
                 mode: LockMode::Write,
                 patience_ms: lease_ms * 2,
-                lends: false,
             };
             let home = HOME;
             return Some((Told::Lock(expected), Request::Call { home, request }));

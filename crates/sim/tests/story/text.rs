@@ -133,9 +133,12 @@ impl Pen<'_> {
             Up::Keep(keep) => self.keep(keep),
             Up::Kept(kept) => self.kept(kept),
             Up::Update(told) => self.told(told),
-            Up::LendingEnded(ended) => {
-                let (fence, number) = (lock(ended.fence), lock(ended.number));
-                format!("hands {fence} over no more: it is {number}")
+            Up::Lending(lending) => {
+                let fence = lock(lending.fence);
+                match lending.last {
+                    Some(last) => format!("hands {fence} over no more: it is {}", lock(last)),
+                    None => format!("tracks {fence}"),
+                }
             }
             Up::GiveBack(back) => {
                 let segments = back.segments.iter().map(|segment| names::segment(*segment));
@@ -477,20 +480,14 @@ impl Pen<'_> {
                 let segments: Vec<String> = segments.collect();
                 format!("pull {}", segments.join(" "))
             }
-            CallRequest::Lock {
-                segments,
-                mode,
-                lends,
-                ..
-            } => {
+            CallRequest::Lock { segments, mode, .. } => {
                 let segments = segments.iter().map(|segment| names::segment(*segment));
                 let segments: Vec<String> = segments.collect();
                 let reads = match mode {
                     LockMode::Write => "",
                     LockMode::Read => " to read",
                 };
-                let lends = if *lends { ", which may be lent" } else { "" };
-                format!("lock {}{reads}{lends}", segments.join(" "))
+                format!("lock {}{reads}", segments.join(" "))
             }
             CallRequest::KeepLock { fence } => format!("keep {}", lock(*fence)),
             CallRequest::Unlock { fence } => format!("unlock {}", lock(*fence)),
@@ -546,9 +543,7 @@ impl Pen<'_> {
                 format!("{} for {lease_ms} ms", lock(*fence))
             }
             CallResponse::Unlocked => String::from("unlocked"),
-            CallResponse::Lent { fence, first } => {
-                format!("{} is lent, from {}", lock(*fence), lock(*first))
-            }
+            CallResponse::Lent { fence } => format!("{} is lent", lock(*fence)),
         }
     }
 

@@ -66,7 +66,6 @@ pub(crate) fn lock(what: &str) -> CallRequest {
         segments: names.split_whitespace().map(segment).collect(),
         mode,
         patience_ms: patience_ms.expect("so many ms"),
-        lends: false,
     }
 }
 
