@@ -32,12 +32,10 @@ CONSTANTS
     EdgeCounts,     \* a lent number counts by the edge of the site alone
     NewLife,        \* a site that restarts is another one
     OlderTold,      \* the home learns the number before a commit of an older one
-    BeginTells,     \* and when a stream begins
     LastAlone,      \* from then on it takes that number alone
     OwnNumber,      \* the site passes up what the holder sends under the number
     HomeWord,       \* the site forgets a lock when the home says so
     TellsRest,      \* whoever gets a lock is told the rest of the lease
-    EndedWaits,     \* nobody gets a lock here that the home was asked to end
     LendsTracked    \* the home lends only what the site has said that it tracks
 
 VARIABLES
@@ -286,7 +284,7 @@ Ask(m) ==
     /\ mem[m].number = 0 /\ ~mem[m].wants /\ ~mem[m].keeps /\ mem[m].asked < Asks[m]
     /\ mem' = [mem EXCEPT ![m].wants = TRUE, ![m].age = 0, ![m].asked = @ + 1]
     /\ LET e == site.entry
-           here == e.lent /\ ~e.recalled /\ m \in e.may /\ (EndedWaits => ~e.ending)
+           here == e.lent /\ ~e.recalled /\ m \in e.may /\ ~e.ending
            tells == e.fence > 0 /\ ~e.told /\ ~e.recalled /\ ~e.ending
            tracks == IF tells THEN <<Msg("Tracks", 0, e.fence, 0)>> ELSE <<>>
        IN /\ site' = (IF here THEN [site EXCEPT !.entry.queue = Append(@, m)]
@@ -298,7 +296,7 @@ After(e) == e.number + 1
 
 MayHandOver(e) ==
     /\ e.lent /\ ~e.recalled /\ e.queue # <<>> /\ e.left > 0
-    /\ (EndedWaits => ~e.ending)
+    /\ ~e.ending
     /\ (OpenWaits => e.open = 0)
     /\ Of(e.fence, After(e))
 
@@ -420,7 +418,7 @@ Break ==
 Mend ==
     /\ ~site.joined
     /\ site' = [site EXCEPT !.joined = TRUE, !.at = home.done]
-    /\ up' = (IF site.entry.fence > 0 /\ BeginTells
+    /\ up' = (IF site.entry.fence > 0
              THEN <<Msg("Ended", 0, site.entry.fence, site.entry.number)>> ELSE <<>>)
     /\ UNCHANGED <<home, mem, down, ghost>>
 

@@ -92,6 +92,50 @@ fn hard_answers_hold() {
 }
 
 #[test]
+fn locks_hold() {
+    let runs = [
+        locks(),
+        locks_elsewhere(),
+        locks_kept(),
+        locks().with("Faults", "1").with("Kinds", "{\"edge\"}"),
+        locks().with("Faults", "1").with("Kinds", "{\"site\"}"),
+        locks().with("Faults", "1").with("Kinds", "{\"home\"}"),
+    ];
+    holds("Locks", &runs, &["Forget"]);
+}
+
+#[test]
+fn weaker_locks_break() {
+    let off = |guard| locks().with(guard, "FALSE");
+    let guess = |guard| off(guard).with("Commits", "<<0, 1, 0>>");
+    breaks(&[
+        // Handed over while a commit is on its way.
+        (off("OpenWaits"), "Alone"),
+        (off("OpenWaits"), "Fresh"),
+        // Who had the lock writes by another edge, or by the site.
+        (off("EdgeCounts"), "Alone"),
+        (off("OlderTold"), "Alone"),
+        (off("LastAlone"), "Alone"),
+        (
+            off("NewLife").with("Faults", "1").with("Kinds", "{\"site\"}"),
+            "Alone",
+        ),
+        // A neighbour guesses the next number.
+        (guess("OwnNumber"), "Alone"),
+        (guess("LendsTracked"), "Alone"),
+        // The home grants the lock elsewhere, under a session that believes for longer.
+        (
+            locks_elsewhere()
+                .with("Lease", "2")
+                .with("TellsRest", "FALSE"),
+            "Exclusive",
+        ),
+        // The lock got more time, and the site has forgotten it.
+        (locks_kept().with("HomeWord", "FALSE"), "Alone"),
+    ]);
+}
+
+#[test]
 fn a_weaker_commit_breaks() {
     let off = |guard| commit().with(guard, "FALSE");
     breaks(&[
@@ -746,6 +790,22 @@ fn hard_mods() -> Run {
 fn hard_mods_elsewhere() -> Run {
     let run = hard_mods().with("Lengths", "<<1>>");
     run.with("Elsewhere", "TRUE").with("Breaks", "{1}")
+}
+
+/// Two members of one site want the lock. The first one writes, also when it has given the lock back.
+fn locks() -> Run {
+    Run::of("Locks")
+}
+
+/// A member elsewhere wants it, too, and nobody writes.
+fn locks_elsewhere() -> Run {
+    let run = locks().with("Asks", "<<1, 1, 1>>");
+    run.with("Commits", "<<0, 0, 0>>")
+}
+
+/// One asks for more time.
+fn locks_kept() -> Run {
+    locks().with("Keeps", "1").with("Lease", "2")
 }
 
 /// The obvious protocol: a right is checked when somebody asks for a page.

@@ -116,6 +116,14 @@ fn of_visits() -> Rows {
             bytes(model::KEEP_BYTES_MAX),
         ),
         (
+            "locks of a home that a site can hand over, and sessions that wait there for them, each",
+            count(model::TRACKED_LOCKS_MAX),
+        ),
+        (
+            "times that a site hands one lock over",
+            count(model::LENT_NUMBERS as usize - 1),
+        ),
+        (
             "times that a conflict routine sends a refused update again",
             count(model::CONFLICT_ATTEMPTS_MAX as usize),
         ),

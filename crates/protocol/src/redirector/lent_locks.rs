@@ -549,3 +549,194 @@ fn leaves_free(all: impl Iterator<Item = CallId>, name: NameId) -> bool {
     });
     own < TRACKED_LOCKS_MAX.saturating_sub(all)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    const FENCE: Fence = Fence(5_000);
+    const LEASE_MS: u32 = 16_000;
+    const S: SegmentId = SegmentId(1);
+
+    /// A member of a name of its own, at an edge of its own.
+    fn at(name: u64) -> (EdgeId, MemberId) {
+        (EdgeId(name), MemberId::new(NameId(name), 1))
+    }
+
+    fn call(name: u64, number: u64) -> (EdgeId, CallId) {
+        let (edge, member) = at(name);
+        (edge, CallId { member, number })
+    }
+
+    fn lock() -> CallRequest {
+        CallRequest::Lock {
+            segments: vec![S],
+            mode: LockMode::Write,
+            patience_ms: 60_000,
+        }
+    }
+
+    fn calls(
+        locks: &mut LentLocks,
+        now: u64,
+        of: (EdgeId, CallId),
+        request: CallRequest,
+    ) -> Vec<Act> {
+        let mut outbox = Outbox::new();
+        let acts = locks.called(Millis(now), of, request, true, &mut outbox);
+        for act in &acts {
+            if let Act::PassUp(edge, call, request) = act {
+                locks.passed(Millis(now), (*edge, *call), request, true);
+            }
+        }
+        acts
+    }
+
+    fn unlock(locks: &mut LentLocks, now: u64, of: (EdgeId, CallId), number: Fence) -> Vec<Act> {
+        calls(locks, now, of, CallRequest::Unlock { fence: number })
+    }
+
+    fn granted(locks: &mut LentLocks, of: (EdgeId, CallId)) -> Vec<Act> {
+        let locked = CallResponse::Locked {
+            fence: FENCE,
+            lease_ms: LEASE_MS,
+        };
+        locks.answered(Millis(0), of.1, &mut Ok(locked))
+    }
+
+    fn is_locked(act: &Act, of: (EdgeId, CallId), number: u64) -> bool {
+        let fence = Fence(FENCE.0 + number);
+        matches!(act, Act::Answer(edge, call, Ok(CallResponse::Locked { fence: is, .. }))
+            if (*edge, *call) == of && *is == fence)
+    }
+
+    /// Member 1 has the lock, and member 2 waits here for it.
+    fn lent() -> LentLocks {
+        let mut locks = LentLocks::default();
+        let (one, two) = (call(1, 1), call(2, 1));
+        assert_eq!(calls(&mut locks, 0, one, lock()).len(), 1);
+        assert_eq!(granted(&mut locks, one), []);
+        // The home learns that the lock may be lent before it gets the call of the second one.
+        let acts = calls(&mut locks, 0, two, lock());
+        assert_eq!(acts[0], Act::Lending(FENCE, None));
+        assert_eq!(acts.len(), 2);
+        assert_eq!(locks.lent(Millis(0), (Some(two.0), two.1), FENCE), []);
+        locks
+    }
+
+    #[test]
+    fn a_lock_goes_from_hand_to_hand_with_the_rest_of_its_lease() {
+        let mut locks = lent();
+        let acts = unlock(&mut locks, 1_000, call(1, 2), FENCE);
+        let left = 15_000 - 1_000;
+        let locked = CallResponse::Locked {
+            fence: Fence(FENCE.0 + 1),
+            lease_ms: left,
+        };
+        let (edge, two) = call(2, 1);
+        assert_eq!(acts[1], Act::Answer(edge, two, Ok(locked)));
+        // Both may have it, so the first one waits here; a third one asks the home.
+        assert_eq!(calls(&mut locks, 1_000, call(1, 3), lock()), []);
+        assert_eq!(calls(&mut locks, 1_000, call(3, 1), lock()).len(), 1);
+        let acts = unlock(&mut locks, 2_000, call(2, 2), Fence(FENCE.0 + 1));
+        assert!(is_locked(&acts[1], call(1, 3), 2), "{acts:?}");
+        // It ends a lock again that it has given back.
+        let (edge, again) = call(2, 3);
+        let acts = unlock(&mut locks, 2_000, (edge, again), Fence(FENCE.0 + 1));
+        assert_eq!(acts, [Act::Answer(edge, again, Ok(CallResponse::Unlocked))]);
+    }
+
+    #[test]
+    fn nothing_is_handed_over_that_is_open_recalled_or_over() {
+        let one = at(1).1;
+        let passes_up = |locks: &mut LentLocks, now| {
+            let acts = unlock(locks, now, call(1, 2), FENCE);
+            matches!(acts[..], [Act::PassUp(..)])
+        };
+        let mut open = lent();
+        assert_eq!(
+            open.judge(Millis(0), FENCE, one),
+            Judged::Passes(Vec::new())
+        );
+        let commit = CommitId {
+            member: one,
+            sequence: 1,
+        };
+        open.commit_sent(FENCE, commit);
+        assert!(passes_up(&mut open, 1));
+        let mut ended = lent();
+        ended.commit_sent(FENCE, commit);
+        ended.commit_ended(commit);
+        assert!(!passes_up(&mut ended, 1));
+        let mut recalled = lent();
+        assert_eq!(recalled.recalled(Millis(1), FENCE, false).len(), 1);
+        assert!(passes_up(&mut recalled, 1));
+        let mut over = lent();
+        assert!(passes_up(&mut over, 15_000));
+        let mut cut_off = lent();
+        cut_off.stream_ended();
+        assert_eq!(cut_off.numbers(), [(FENCE, FENCE)]);
+        assert!(passes_up(&mut cut_off, 1));
+    }
+
+    #[test]
+    fn who_waits_for_long_waits_at_the_home() {
+        let mut locks = lent();
+        assert_eq!(locks.deadline(), Some(Millis(LENT_WAIT_MS_MAX)));
+        assert_eq!(locks.tick(Millis(LENT_WAIT_MS_MAX - 1)), []);
+        let acts = locks.tick(Millis(LENT_WAIT_MS_MAX));
+        let left = 60_000 - LENT_WAIT_MS_MAX as u32;
+        assert!(
+            matches!(&acts[..], [Act::PassUp(_, _, CallRequest::Lock { patience_ms, .. })]
+                if *patience_ms == left),
+            "{acts:?}"
+        );
+    }
+
+    #[test]
+    fn a_neighbour_writes_and_ends_nothing_under_the_number_of_another() {
+        let mut locks = lent();
+        let (_, two) = at(2);
+        assert_eq!(locks.judge(Millis(1), FENCE, two), Judged::LockLost);
+        let next = Fence(FENCE.0 + 1);
+        assert_eq!(locks.judge(Millis(1), next, two), Judged::LockLost);
+        for number in [FENCE, next] {
+            let (edge, of) = call(2, 7);
+            let lost = [Act::Answer(edge, of, Err(CallError::LockLost))];
+            assert_eq!(unlock(&mut locks, 1, (edge, of), number), lost);
+            let keep = CallRequest::KeepLock { fence: number };
+            assert_eq!(calls(&mut locks, 1, (edge, of), keep), lost);
+        }
+        unlock(&mut locks, 1, call(1, 2), FENCE);
+        let passed = locks.judge(Millis(1), FENCE, at(1).1);
+        let told = Act::Lending(FENCE, Some(next));
+        assert_eq!(passed, Judged::Passes(vec![told]), "the home decides");
+        assert_eq!(
+            locks.judge(Millis(1), next, two),
+            Judged::Passes(Vec::new())
+        );
+    }
+
+    /// An attack: one name calls for many locks.
+    #[test]
+    fn no_name_takes_more_than_it_leaves_free() {
+        let mut locks = LentLocks::default();
+        let segments = |number: u64| vec![SegmentId(number as u32)];
+        let ask = |locks: &mut LentLocks, name: u64, number: u64| {
+            let request = CallRequest::Lock {
+                segments: segments(number),
+                mode: LockMode::Write,
+                patience_ms: 60_000,
+            };
+            calls(locks, 0, call(name, number), request);
+            locks.sizes()[0]
+        };
+        let mut most = 0;
+        for number in 1..=TRACKED_LOCKS_MAX as u64 {
+            most = ask(&mut locks, 1, number);
+        }
+        assert_eq!(most, TRACKED_LOCKS_MAX / 2);
+        assert_eq!(ask(&mut locks, 2, 9_000), TRACKED_LOCKS_MAX / 2 + 1);
+    }
+}
