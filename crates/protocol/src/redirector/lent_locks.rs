@@ -46,6 +46,8 @@ pub(super) struct LentLocks {
     keeping: BTreeMap<CallId, (Fence, Millis)>,
     /// Those that end locks.
     ending: BTreeMap<CallId, Fence>,
+    /// Commits that name locks and have not ended, also of locks that this site has not heard of yet.
+    open: BTreeMap<CommitId, Fence>,
 }
 
 /// A lock.
@@ -66,8 +68,6 @@ struct Tracked {
     is_recalled: bool,
     /// The home was asked to end it.
     is_ending: bool,
-    /// Commits under it that have not ended.
-    open: BTreeSet<CommitId>,
     /// Whom the home would grant it, by the edges that they came by.
     may_lock: BTreeSet<(EdgeId, MemberId)>,
     /// Who gets it next.
@@ -119,8 +119,13 @@ impl Tracked {
 
     /// Hands it over to whoever comes next: nobody elsewhere waits, nothing that was written under it is on its way, and its lease
     /// lasts. False otherwise.
-    fn hand_over(&mut self, now: Millis, fence: Fence, acts: &mut Vec<Act>) -> bool {
-        let is_open = !self.open.is_empty() && !planted::is(Bug::HandsOverOpen);
+    fn hand_over(
+        &mut self,
+        now: Millis,
+        (fence, is_open): (Fence, bool),
+        acts: &mut Vec<Act>,
+    ) -> bool {
+        let is_open = is_open && !planted::is(Bug::HandsOverOpen);
         let left = self.until.since(now);
         if self.is_recalled || self.is_ending || is_open || left == 0 || self.waiting.is_empty() {
             return false;
@@ -200,16 +205,16 @@ impl LentLocks {
                 }
                 _ => up(request),
             },
-            CallRequest::Unlock { fence: number } => match self.find(number) {
-                Some((fence, lock)) if lock.is_of(number, call.member) => {
+            CallRequest::Unlock { fence: number } => match self.find_with_open(number) {
+                Some((fence, is_open, lock)) if lock.is_of(number, call.member) => {
                     let mut acts = answer(Ok(CallResponse::Unlocked));
-                    match lock.hand_over(now, fence, &mut acts) {
+                    match lock.hand_over(now, (fence, is_open), &mut acts) {
                         true => outbox.note(Note::LockHandedOver),
                         false => acts = up(request),
                     }
                     acts
                 }
-                Some((_, lock)) if lock.is_older(number) => answer(Ok(CallResponse::Unlocked)),
+                Some((_, _, lock)) if lock.is_older(number) => answer(Ok(CallResponse::Unlocked)),
                 Some(_) => answer(Err(CallError::LockLost)),
                 None => up(request),
             },
@@ -221,6 +226,14 @@ impl LentLocks {
     fn find(&mut self, number: Fence) -> Option<(Fence, &mut Tracked)> {
         let (fence, lock) = self.tracked.range_mut(..=number).next_back()?;
         fence.lends(number).then_some((*fence, lock))
+    }
+
+    /// The same, and whether a commit under it is on its way.
+    fn find_with_open(&mut self, number: Fence) -> Option<(Fence, bool, &mut Tracked)> {
+        let (fence, _) = self.find(number)?;
+        let is_open = self.open.values().any(|of| fence.lends(*of));
+        let lock = self.tracked.get_mut(&fence)?;
+        Some((fence, is_open, lock))
     }
 
     /// Somebody here waits for a lock that a session here has: the home may lend it.
@@ -363,7 +376,6 @@ impl LentLocks {
             is_lent: false,
             is_recalled: false,
             is_ending: false,
-            open: BTreeSet::new(),
             may_lock: BTreeSet::from([(asked.edge, call.member)]),
             waiting: Vec::new(),
         });
@@ -449,9 +461,10 @@ impl LentLocks {
             // It may have been executed before the lock was handed over: the home knows that, and refuses it otherwise.
             return Judged::Passes(self.end_lending(now, fence));
         }
-        // Other programs of its name may write under it.
-        let is_own = number == lock.number && member.name() == lock.call.member.name();
-        match is_own || !lock.is_told || planted::is(Bug::OthersUnderLent) {
+        // Other programs of its name may write under it. Of a lock that cannot be lent the home knows whose it is.
+        let is_now = number == lock.number;
+        let is_own = is_now && (member.name() == lock.call.member.name() || !lock.is_told);
+        match is_own || planted::is(Bug::OthersUnderLent) {
             true => Judged::Passes(Vec::new()),
             false => Judged::LockLost,
         }
@@ -459,16 +472,12 @@ impl LentLocks {
 
     /// It went up.
     pub(super) fn commit_sent(&mut self, number: Fence, id: CommitId) {
-        if let Some((_, lock)) = self.find(number) {
-            lock.open.insert(id);
-        }
+        self.open.insert(id, number);
     }
 
     /// A commit has ended at the home, and its step is here.
     pub(super) fn commit_ended(&mut self, id: CommitId) {
-        for lock in self.tracked.values_mut() {
-            lock.open.remove(&id);
-        }
+        self.open.remove(&id);
     }
 
     // --- Edges, streams and time ---
@@ -486,11 +495,11 @@ impl LentLocks {
         self.asked.clear();
         self.keeping.clear();
         self.ending.clear();
+        self.open.clear();
         self.tracked.retain(|_, lock| lock.is_told);
         for lock in self.tracked.values_mut() {
             (lock.is_recalled, lock.is_ending) = (true, false);
             lock.waiting.clear();
-            lock.open.clear();
         }
     }
 
