@@ -122,6 +122,13 @@ const OF_LOGS: &[Bug] = &[
     Bug::WantNotCounted,
     Bug::WantNeverForgotten,
     Bug::DebtForgiven,
+    Bug::HandsOverOpen,
+    Bug::LentByAnyEdge,
+    Bug::OldNumberTaken,
+    Bug::OthersUnderLent,
+    Bug::HandsOverRecalled,
+    Bug::HandsOverWhole,
+    Bug::LentOutlivesRight,
 ];
 
 impl Villages {

@@ -282,6 +282,11 @@ pub enum CallResponse {
     },
     /// The lock is over.
     Unlocked,
+    /// To a site: another session below it holds the lock, and the caller may have it. The site hands it over (rule C5).
+    Lent {
+        /// The number with which the home has granted the lock. Whoever gets it from the site has it under the next numbers.
+        fence: Fence,
+    },
 }
 
 /// A vote in doubt as a home lists it (rule R7).

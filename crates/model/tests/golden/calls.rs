@@ -180,6 +180,7 @@ pub(crate) fn results() -> Vec<Result<CallResponse, CallError>> {
             lease_ms: 60_000,
         },
         CallResponse::Unlocked,
+        CallResponse::Lent { fence: FENCE },
         CallResponse::Joint(JointAnswer::NotReached),
         CallResponse::Joint(JointAnswer::Of(vec![
             JointPart::Kept,

@@ -79,6 +79,7 @@ impl Admission {
             OnDurable::NoPage(..)
             | OnDurable::Ask(..)
             | OnDurable::Recall(..)
+            | OnDurable::RecallLock(..)
             | OnDurable::Nothing => None,
         }
     }
@@ -136,8 +137,10 @@ fn count_of<'a>(under_way: &'a mut UnderWay, then: &OnDurable) -> Option<&'a mut
         OnDurable::Answer(..) | OnDurable::Outcome(..) | OnDurable::Watermark(..) => {
             Some(&mut under_way.calls)
         }
-        OnDurable::NoPage(..) | OnDurable::Ask(..) | OnDurable::Recall(..) | OnDurable::Nothing => {
-            None
-        }
+        OnDurable::NoPage(..)
+        | OnDurable::Ask(..)
+        | OnDurable::Recall(..)
+        | OnDurable::RecallLock(..)
+        | OnDurable::Nothing => None,
     }
 }

@@ -128,9 +128,10 @@ use thorp_model::limits::{CHILDREN_MAX, CLAIMS_MAX, HEARTBEAT_MS, LEASES_PER_CHI
 use thorp_model::planted::Bug;
 use thorp_model::{
     CallError, CallRequest, Claim, Closed, CommitRequest, Direction, Down, EdgeId, Epoch, Event,
-    HomeId, LifeEnd, LifeId, LogHead, Mark, Message, Millis, NameId, NodeKind, NotDelegated, Note,
-    Now, Outcome, PageId, Peer, Position, Principal, Privilege, Purpose, Reader, Receipt, Refusal,
-    Right, Stamp, StateMachine, StorageError, Up, UpdateId, Verdict, message, planted,
+    HomeId, LifeEnd, LifeId, LogHead, Mark, MemberId, Message, Millis, NameId, NodeKind,
+    NotDelegated, Note, Now, Outcome, PageId, Peer, Position, Principal, Privilege, Purpose,
+    Reader, Receipt, Refusal, Right, Stamp, StateMachine, StorageError, Up, UpdateId, Verdict,
+    message, planted,
 };
 
 /// Why a closed home ends an edge.
@@ -647,6 +648,7 @@ impl Home {
                 Privilege::Read { .. } => self.reading().give_back(edge, &back.segments),
             },
             Up::Seen(seen) => self.reading().seen(edge, &seen, outbox),
+            Up::Lending(lending) => self.locking().lending(edge, &lending),
             Up::Decide(decide) => self.decide(now, edge, &decide, outbox),
             Up::Settled(settled) => self.decisions().settled(settled.commit, outbox),
             Up::Call(call) => self.called(now, (edge, who), call, outbox),
@@ -833,6 +835,13 @@ impl Home {
         site.map(|site| site.node.name())
     }
 
+    /// The same, by its process start.
+    fn site_start(&self, edge: EdgeId) -> Option<MemberId> {
+        let child = self.children.get(edge);
+        let site = child.filter(|child| child.kind != NodeKind::Member);
+        site.map(|site| site.node)
+    }
+
     /// An update of a log. The rights of its author count, as the home finds them now (rule C7).
     fn save(
         &mut self,
@@ -877,10 +886,16 @@ impl Home {
             let (home, refused) = (self.config.home, Outcome::Refused(Refusal::busy()));
             return outbox.down(edge, Down::outcome(home, request.id, refused));
         }
+        let site = self.site_start(edge);
+        let under = request.part.under;
+        let locks = &self.tables.segment_locks;
+        let is_held = under.is_none_or(|number| locks.is_there(number, site));
         let parked = Parked {
             edge,
             who,
+            is_held,
             carrier: self.carrier(edge),
+            site,
             request,
             saving,
             needs: BTreeSet::new(),

@@ -133,6 +133,13 @@ impl Pen<'_> {
             Up::Keep(keep) => self.keep(keep),
             Up::Kept(kept) => self.kept(kept),
             Up::Update(told) => self.told(told),
+            Up::Lending(lending) => {
+                let fence = lock(lending.fence);
+                match lending.last {
+                    Some(last) => format!("hands {fence} over no more: it is {}", lock(last)),
+                    None => format!("tracks {fence}"),
+                }
+            }
             Up::GiveBack(back) => {
                 let segments = back.segments.iter().map(|segment| names::segment(*segment));
                 let segments: Vec<String> = segments.collect();
@@ -252,6 +259,10 @@ impl Pen<'_> {
                 let segments: Vec<String> = segments.collect();
                 format!("recall of leases in {}", segments.join(" "))
             }
+            Down::RecallLock(recall) => match recall.is_over {
+                true => format!("forget {}", lock(recall.fence)),
+                false => format!("hand {} over no more", lock(recall.fence)),
+            },
             Down::Tell(tell) => format!("tell updates of {}", names::segment(tell.segment)),
             Down::Image(message::FetchResponse {
                 page,
@@ -539,6 +550,7 @@ impl Pen<'_> {
                 format!("{} for {lease_ms} ms", lock(*fence))
             }
             CallResponse::Unlocked => String::from("unlocked"),
+            CallResponse::Lent { fence } => format!("{} is lent", lock(*fence)),
         }
     }
 

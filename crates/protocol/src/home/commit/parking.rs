@@ -7,7 +7,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use thorp_model::limits::PAGE_BYTES;
 use thorp_model::planted::Bug;
-use thorp_model::{CommitId, CommitRequest, EdgeId, NameId, PageId, Principal, planted};
+use thorp_model::{CommitId, CommitRequest, EdgeId, MemberId, NameId, PageId, Principal, planted};
 
 /// A commit that waits for pages from disk.
 #[derive(Debug)]
@@ -17,7 +17,11 @@ pub(in crate::home) struct Parked {
     pub(in crate::home) who: Principal,
     /// The node whose edge brought it, while that is a child.
     pub(in crate::home) carrier: Option<NameId>,
+    /// The process start of that node, if it is a site.
+    pub(in crate::home) site: Option<MemberId>,
     pub(in crate::home) request: CommitRequest,
+    /// Whether the lock that it names, if any, counted when it came. A lock that was lent since is no matter of this commit (rule C5).
+    pub(in crate::home) is_held: bool,
     /// The update that it is, if a log sent it.
     pub(in crate::home) saving: Option<Saving>,
     /// All pages that it was found to need: they stay in memory until it is judged.

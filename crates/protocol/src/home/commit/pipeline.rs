@@ -14,6 +14,7 @@ use crate::home::log::{Log, space_estimate};
 use crate::home::outcomes::{self, Known};
 use crate::home::rights::Denied;
 use crate::home::saved::{Saving, Turn};
+use crate::home::segment_locks::Via;
 use crate::home::tables::{Entry, Tables};
 use crate::home::two_phase::other_homes::OtherHomes;
 use crate::home::two_phase::votes::{State, Vote};
@@ -271,8 +272,15 @@ impl Pipeline<'_> {
         }
         if parked.saving.is_none() || !planted::is(Bug::UpdatePastLock) {
             let locks = &mut self.tables.segment_locks;
-            let judged = locks.judge((now.mono, request.id.member), part);
+            let via = Via {
+                member: request.id.member,
+                site: parked.site,
+            };
+            let judged = locks.judge((now.mono, via), part);
             judged.map_err(NotNow::Refused)?;
+            if !parked.is_held && !planted::is(Bug::LockNotNamed) {
+                return Err(NotNow::Refused(Refusal::LockLost));
+            }
         }
         let named = self.dependencies().positions(request)?;
         let votes = &self.tables.votes;
