@@ -22,6 +22,8 @@ READS ?= 20000
 SECONDS ?= 600
 EDITS ?= 1000
 PEER_SECONDS ?= 30
+RACE_READS ?= 10000000
+RACE_FAULTS ?= 200
 BROKEN_READS ?= 100000
 UNBOUND ?= AnswerNotWithheld WritersNotAsked MissedNotCounted SeenWhenSent HeadsNotAwaited ReadLeaseBesideWriter
 ANSWERS ?= 100000
@@ -35,7 +37,7 @@ FAILOVER ?=
 BUILT = $(or $(CARGO_TARGET_DIR),target)
 SKIPPED = $(abspath $(BUILT))/skipped.txt
 
-.PHONY: help build demo demo-rights demo-consistency test lint floors tla tla-deep unit models-beside kill trace histories identities bounds wiki wiki-edits wagtail-edits web-peers rights-elsewhere sim logs mixed anomalies hostile same back campaign bugs web-sim web-sim-bugs fuzz http-cache-tests tls bench large failover lab scale ocean planning clean
+.PHONY: help build demo demo-rights demo-consistency test lint floors tla tla-deep unit models-beside kill trace histories identities bounds wiki wiki-edits wagtail-edits web-peers rights-elsewhere sim logs mixed anomalies hostile same back campaign bugs web-race web-sim web-sim-bugs fuzz http-cache-tests tls bench large failover lab scale ocean planning clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -196,8 +198,13 @@ campaign: ## A long one, kept in target/: goes on where it stopped: make campaig
 bugs: ## Every planted bug is caught, and after how many seeds: make bugs BUG_SEEDS=10000
 	$(CARGO) run --profile sim -p thorp-sim -- bugs --seeds-max $(BUG_SEEDS) --jobs $(JOBS)
 
+web-race: ## Readers race writers through thorp web with requests as the source, under faults; with a rule switched off the probe finds stale answers: make web-race RACE_READS=10000000 RACE_FAULTS=200
+	THORP_RACE_READS=$(RACE_READS) THORP_RACE_FAULTS=$(RACE_FAULTS) \
+		$(CARGO) test --profile sim -p thorp-web --features planted-bugs --test web -- race:: --nocapture --test-threads 1
+
 web-sim: ## The web cache from one seed, with followers and faults: make web-sim SEEDS=20000 FIRST=1
 	$(CARGO) run --profile sim -p thorp-web-sim -- run --first $(FIRST) --seeds $(SEEDS) --jobs $(JOBS)
+	$(CARGO) run --profile sim -p thorp-web-sim -- run --requests --first $(FIRST) --seeds $(SEEDS) --jobs $(JOBS)
 
 web-sim-bugs: ## Each planted bug of the web cache, and the seed that shows it; four only a story shows: make web-sim-bugs BUG_SEEDS=30000
 	$(CARGO) run --profile sim -p thorp-web-sim -- bugs --seeds-max $(BUG_SEEDS) --jobs $(JOBS)

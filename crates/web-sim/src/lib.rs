@@ -51,5 +51,8 @@ pub use thorp_versions::{
     Broadcast, Bug, Cells, Event, Follower, FollowerId, Keeper, Ledger, Place, Reader, Step, Store,
     ToFollower, UpdateId, Word, Writable, Writer, plant,
 };
-pub use thorp_web::{Asked, Cache, Deed, Dependencies, Filling, Names, Next, Waiting, Weight};
+pub use thorp_web::{
+    Asked, Cache, Connection, Deed, Dependencies, Filling, Lives, Names, Next, OpenUpdates,
+    Page as Book, ToKeeper, Todo, Waiting, Weight, counts, may_leave,
+};
 pub use time::At;

@@ -1,7 +1,7 @@
 //! One process of the keeper.
 
 use crate::cells::{Memory, Passes, Seen, Who};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use thorp_versions::{Denied, Evidence, Ledger, Passed, Place, Reader, Versions, Writer};
 use thorp_web::Lives;
@@ -36,9 +36,12 @@ pub(super) fn ledger(memory: &Rc<Memory>) -> Ledger<Seen> {
     Ledger::new(Writer::new(seen(memory)))
 }
 
+/// A table, and its reader.
+type Current = (Rc<Memory>, Reader<Seen>);
+
 /// The reader of whichever table the file names.
 #[derive(Clone, Default)]
-pub(super) struct Follows(Rc<std::cell::RefCell<Option<(Rc<Memory>, Reader<Seen>)>>>);
+pub(super) struct Follows(Rc<RefCell<Option<Current>>>);
 
 impl Follows {
     /// Reads this table from now on.
