@@ -46,8 +46,8 @@ pub use checker::Counts;
 pub use plan::Without;
 pub use run::{Options, Story, run};
 pub use thorp_versions::{
-    Broadcast, Bug, Cells, Event, Follower, FollowerId, Keeper, Ledger, Place, Reader, Step, Store,
-    ToFollower, UpdateId, Word, Writable, Writer, plant,
+    Broadcast, Bug, Cells, Event, Follower, FollowerId, HomeLedger, Keeper, Ledger, Place, Reader,
+    Step, Store, ToFollower, UpdateId, Word, Writable, Writer, plant,
 };
 pub use thorp_web::{Asked, Cache, Deed, Dependencies, Filling, Names, Next, Waiting, Weight};
 pub use time::At;

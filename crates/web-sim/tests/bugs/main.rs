@@ -42,6 +42,7 @@ const STORIES_ONLY: &[Bug] = &[
     Bug::YesToLateFollower,
     Bug::LeaseFromAnswer,
     Bug::ShortCutBySequence,
+    Bug::VoteLeavesEven,
     Bug::AnyNameLetGo,
 ];
 

@@ -5,8 +5,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use thorp_web_sim::{
-    Asked, Broadcast, Bug, Cache, Deed, Dependencies, Event, Filling, Follower, FollowerId, Keeper,
-    Ledger, Names, Place, Reader, Step, Store, ToFollower, UpdateId, Waiting, Weight, Word, Writer,
+    Asked, Broadcast, Bug, Cache, Deed, Dependencies, Event, Filling, Follower, FollowerId,
+    HomeLedger, Keeper, Ledger, Names, Place, Reader, Step, Store, ToFollower, UpdateId, Waiting,
+    Weight, Word, Writer,
 };
 
 type Told = Result<(), String>;
@@ -56,6 +57,7 @@ pub(crate) const STORIES: &[Tale] = &[
         no_beat,
     ),
     ("odd without a number", &[Bug::ShortCutBySequence], a_vote),
+    ("several homes", &[Bug::VoteLeavesEven], a_home_votes),
     (
         "admitted, then joined",
         &[Bug::JoinedAfterCheck],
@@ -314,6 +316,23 @@ fn a_vote() -> Told {
     demand(
         !reader.still(passed, evidence, NOW_MS),
         "a hit beside an open vote",
+    )
+}
+
+fn a_home_votes() -> Told {
+    let table = Table::default();
+    let mut home = HomeLedger::new(Writer::new(table.clone()));
+    home.begin(1, 5, []);
+    home.beat(NOW_MS);
+    let reader = Reader::new(table);
+    let (evidence, keys) = (reader.evidence(), [Place::of("row")]);
+    let checked = reader.check(evidence, &keys, NOW_MS);
+    checked.map_err(|denied| format!("{denied:?}"))?;
+    // The home votes. Its member may show the new row before the home knows the outcome.
+    home.vote(1, Some(keys.to_vec()));
+    demand(
+        reader.check(evidence, &keys, NOW_MS).is_err(),
+        "a hit of what a home has voted to change",
     )
 }
 
