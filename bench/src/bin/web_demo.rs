@@ -47,7 +47,7 @@ fn main() -> ExitCode {
     let options = Options::parse();
     let place = tempfile::tempdir().expect("a directory");
     let house = House::open(&options, place.path());
-    let counts = house.race(&options);
+    let counts = house.at.race(&options);
     print(&options, &counts);
     let [coherent, _] = &counts.caches;
     match (coherent.stale(), coherent.hits()) {
@@ -64,10 +64,15 @@ fn failed(why: &str) -> ExitCode {
 
 /// All processes. Dropped, they are killed.
 struct House {
-    origin: String,
-    proxies: [String; 2],
+    at: Addresses,
     _processes: Vec<Process>,
     _home: HomeProcess,
+}
+
+/// Where the application and the two caches answer.
+struct Addresses {
+    origin: String,
+    proxies: [String; 2],
 }
 
 impl House {
@@ -101,16 +106,17 @@ impl House {
             address.split(',').next().unwrap_or_default().to_owned()
         };
         let proxies = [address(&coherent), address(&timed)];
-        let house = House {
-            origin,
-            proxies,
+        let at = Addresses { origin, proxies };
+        at.eventually_keeps();
+        House {
+            at,
             _processes: vec![auction, coherent, timed],
             _home: home,
-        };
-        house.eventually_keeps();
-        house
+        }
     }
+}
 
+impl Addresses {
     fn eventually_keeps(&self) {
         let end = Instant::now() + PATIENCE;
         let mut client = Client::new(&self.proxies[0]);

@@ -61,8 +61,6 @@ bugs! {
     GenerationKept,
     /// Trap W16: a home votes, and the words of the vote stay even.
     VoteLeavesEven,
-    /// Rule W1: a home writes its table after step and answer have left.
-    TableAfterAnswer,
     /// Trap W20: only a change that no rule names changes *everything*.
     EverythingOnlyUnnamed,
     /// Trap W20: each change changes *unknown*.

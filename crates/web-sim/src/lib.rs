@@ -48,8 +48,11 @@ pub use checker::Counts;
 pub use plan::Without;
 pub use run::{Options, Story};
 pub use thorp_versions::{
-    Broadcast, Bug, Cells, Event, Follower, FollowerId, Keeper, Ledger, Place, Reader, Step, Store,
-    ToFollower, UpdateId, Word, Writable, Writer, plant,
+    Broadcast, Bug, Cells, Event, Follower, FollowerId, HomeLedger, Keeper, Ledger, Place, Reader,
+    Step, Store, ToFollower, UpdateId, Word, Writable, Writer, plant,
 };
-pub use thorp_web::{Asked, Cache, Deed, Dependencies, Filling, Names, Next, Waiting, Weight};
+pub use thorp_web::{
+    Asked, Cache, Connection, Deed, Dependencies, Filling, Lives, Names, Next, OpenUpdates,
+    Page as Book, ToKeeper, Todo, Waiting, Weight, counts, may_leave,
+};
 pub use time::At;

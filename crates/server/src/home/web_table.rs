@@ -3,7 +3,6 @@
 //! A batch is in the table when the home appends it. Only when it is durable do step and answer leave the outbox. So no child sees a
 //! position, and no other home a vote, that the table does not have.
 
-use std::collections::VecDeque;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -15,9 +14,7 @@ use thorp_model::{
     Scan, Slot, StorageError, Table, WriteOp, records,
 };
 use thorp_store::Store;
-use thorp_versions::{
-    BEAT_MS_MAX, Bug, HomeLedger, Kept, Place, Terms, Writer, is_planted, now_ms,
-};
+use thorp_versions::{BEAT_MS_MAX, HomeLedger, Kept, Place, Terms, Writer, now_ms};
 use tracing::warn;
 
 use crate::config::HomeConfigFile;
@@ -35,7 +32,7 @@ pub(super) type ProcessTable = Option<Arc<Kept>>;
 pub(super) async fn make(config: &HomeConfigFile) -> Result<ProcessTable, ServerError> {
     let path = config.web_table_file()?;
     if fs::metadata(&path).is_ok_and(|file| file.len() > 0) {
-        tokio::time::sleep(Duration::from_millis(BEAT_MS_MAX)).await;
+        tokio::time::sleep(Duration::from_millis(BEAT_MS_MAX + BEAT_EVERY_MS)).await;
     }
     if !config.web_table {
         // What is left there would hold up the next start, too.
@@ -55,8 +52,6 @@ pub(super) struct WebTable {
     ledger: HomeLedger<Arc<Kept>, Vec<u8>>,
     /// The last beat; none if there is to be none any more.
     beat_ms: Option<u64>,
-    /// A planted bug: batches that are to be written too late, and when.
-    late: VecDeque<(u64, Batch)>,
 }
 
 impl WebTable {
@@ -76,20 +71,12 @@ impl WebTable {
         Ok(WebTable {
             ledger,
             beat_ms: is_open.then_some(0),
-            late: VecDeque::new(),
         })
     }
 
-    /// The home appends a batch.
+    /// The home appends a batch. Changes come first, and ends last: the word of a vote that has become a change is odd until it has the number
+    /// of the change.
     pub(super) fn append(&mut self, batch: &Batch) {
-        match is_planted(Bug::TableAfterAnswer) {
-            true => self.late.push_back((now_ms() + LATE_MS, batch.clone())),
-            false => self.write(batch),
-        }
-    }
-
-    /// Changes come first, and ends last: the word of a vote that has become a change is odd until it has the number of the change.
-    fn write(&mut self, batch: &Batch) {
         if batch.ops.iter().any(removes_segment) {
             self.renew();
         }
@@ -97,7 +84,7 @@ impl WebTable {
         for op in &batch.ops {
             match Written::of(op) {
                 Some(Written::Change(position, keys)) => self.ledger.change(position.0, keys),
-                Some(Written::Vote(vote, keys)) => self.ledger.vote(vote, Some(keys)),
+                Some(Written::Vote(vote, keys)) => self.ledger.vote(vote, keys),
                 Some(Written::End(vote)) => ended.push(vote),
                 Some(Written::Unreadable(error)) => {
                     warn!("the table for web caches ends all answers: {error}");
@@ -125,9 +112,6 @@ impl WebTable {
     /// The loop of the home has turned.
     pub(super) fn turned(&mut self) {
         let now_ms = now_ms();
-        while let Some((_, batch)) = self.late.pop_front_if(|(due_ms, _)| *due_ms <= now_ms) {
-            self.write(&batch);
-        }
         if let Some(beat_ms) = &mut self.beat_ms
             && now_ms.saturating_sub(*beat_ms) >= BEAT_EVERY_MS
         {
@@ -149,15 +133,13 @@ impl Drop for WebTable {
     }
 }
 
-/// A planted bug writes so much too late, in milliseconds.
-const LATE_MS: u64 = 300;
-
 /// What an operation of a batch is, for the table.
 #[derive(PartialEq, Debug)]
 enum Written {
     /// None: nobody can say what has changed.
     Change(Position, Option<Vec<Place>>),
-    Vote(Vec<u8>, Vec<Place>),
+    /// None: nobody can say what it would change.
+    Vote(Vec<u8>, Option<Vec<Place>>),
     End(Vec<u8>),
     /// Nobody can say what it changes.
     Unreadable(StorageError),
@@ -197,8 +179,11 @@ impl Written {
         let record: Result<VoteRecord, StorageError> = records::decode(Table::Meta, key, value);
         match record {
             Ok(vote) if vote.ended.is_some() => Written::End(key.to_vec()),
-            Ok(vote) => Written::Vote(key.to_vec(), voted(&vote.request.part)),
-            Err(error) => Written::Unreadable(error),
+            Ok(vote) => Written::Vote(key.to_vec(), Some(voted(&vote.request.part))),
+            Err(error) => {
+                warn!("a vote that cannot be read may change anything: {error}");
+                Written::Vote(key.to_vec(), None)
+            }
         }
     }
 }
@@ -212,9 +197,8 @@ fn open_votes(store: &Store) -> Result<Vec<OpenVote>, StorageError> {
     let mut votes = Vec::new();
     store.scan(Table::Meta, &from, &to, &mut |key, value| {
         match Written::of_vote(key, value) {
-            Written::Vote(vote, keys) => votes.push((vote, Some(keys))),
-            Written::Unreadable(_) => votes.push((key.to_vec(), None)),
-            Written::Change(..) | Written::End(_) => {}
+            Written::Vote(vote, keys) => votes.push((vote, keys)),
+            Written::Change(..) | Written::End(_) | Written::Unreadable(_) => {}
         }
         Scan::Go
     })?;
@@ -403,11 +387,11 @@ mod tests {
         let keys = sorted(&["3/4.5", "3/4", "3"]);
         let changed = Written::Change(Position(8), Some(keys.clone()));
         assert_eq!(Written::of(&change(8)), Some(changed));
-        let voted = Written::Vote(vote_key(), keys);
+        let voted = Written::Vote(vote_key(), Some(keys));
         assert_eq!(Written::of(&vote(write(), None)), Some(voted));
         // What creates may raise the extent, which scans read.
         let keys = sorted(&["3/4.5", "3/4", "3/0.0", "3/0", "3"]);
-        let voted = Written::Vote(vote_key(), keys);
+        let voted = Written::Vote(vote_key(), Some(keys));
         assert_eq!(Written::of(&vote(create(), None)), Some(voted));
     }
 
@@ -431,12 +415,15 @@ mod tests {
         };
         assert!(matches!(whole(large), Some(Written::Change(_, Some(_)))));
         assert!(matches!(whole(PAGE), Some(Written::Change(_, None))));
-        for table in [Table::Log, Table::Meta] {
-            let (key, value) = (vote_key(), vec![0xff; 3]);
-            let garbage = Op::Put { table, key, value };
-            let found = Written::of(&garbage);
-            assert!(matches!(found, Some(Written::Unreadable(_))), "{found:?}");
-        }
+        let garbage = |table| Op::Put {
+            table,
+            key: vote_key(),
+            value: vec![0xff; 3],
+        };
+        let found = Written::of(&garbage(Table::Log));
+        assert!(matches!(found, Some(Written::Unreadable(_))), "{found:?}");
+        let voted = Written::Vote(vote_key(), None);
+        assert_eq!(Written::of(&garbage(Table::Meta)), Some(voted));
         assert!(!removes_segment(&change(8)));
     }
 
@@ -449,7 +436,6 @@ mod tests {
         let mut table = WebTable {
             ledger,
             beat_ms: Some(0),
-            late: VecDeque::new(),
         };
         table.turned();
         let reader = Followed::new(path, Terms::of_home("alps"));

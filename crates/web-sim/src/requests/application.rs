@@ -1,6 +1,5 @@
 //! The application: what it reads, and how long it works on an unsafe request.
 
-use super::proxy;
 use super::proxy_process::Post;
 use super::world::World;
 use crate::cells::Who;
@@ -18,11 +17,11 @@ pub(super) fn read(world: &World, page: Page) -> Arc<Answer> {
 /// some time.
 pub(super) fn post(world: &mut World, (number, life): (usize, u64), update: u64, post: Post) {
     let end_us = world.plan.life_ms * 1_000 - 2_000;
-    let commits_us = match world.fails(world.plan.slow_percent) {
+    let is_odd = world.fails(world.plan.odd_percent);
+    let commits_us = match is_odd || world.fails(world.plan.slow_percent) {
         true => world.range(1_000, end_us),
         false => world.range(100, 4_000),
     };
-    let is_odd = world.fails(world.plan.odd_percent);
     let (status, answers_us) = match is_odd {
         // A gateway's answer, or none: before the change, or after it.
         true => {
@@ -41,6 +40,6 @@ pub(super) fn post(world: &mut World, (number, life): (usize, u64), update: u64,
         }
     });
     world.after(answers_us, Who::Proxy(number), move |world| {
-        proxy::answered(world, (number, life), update, status);
+        (world.hooks.answered)(world, (number, life), update, status);
     });
 }

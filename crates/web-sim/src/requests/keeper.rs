@@ -1,7 +1,6 @@
 //! The keeper's process: its life and its links. What it does is decided in the code that ships.
 
 use super::keeper_process::{KeeperProcess, ledger};
-use super::proxy;
 use super::world::{Side, World};
 use crate::cells::{Memory, Who};
 use std::rc::Rc;
@@ -66,7 +65,9 @@ pub(super) fn dies(world: &mut World, in_order: bool) {
     for (number, link) in world.open_links() {
         if link.keeper_life == keeper.life {
             world.close_link(number);
-            world.send(number, Side::Proxy, move |world| proxy::lost(world, number));
+            world.send(number, Side::Proxy, move |world| {
+                (world.hooks.lost)(world, number)
+            });
         }
     }
 }
@@ -104,7 +105,7 @@ fn act(world: &mut World, todo: Vec<Todo>) {
             Todo::Tell(Connection(number), what) => {
                 if world.link(number).is_some_and(|link| !link.is_closed) {
                     world.send(number, Side::Proxy, move |world| {
-                        proxy::hear(world, number, what);
+                        (world.hooks.to_proxy)(world, number, what);
                     });
                 }
             }
@@ -117,7 +118,9 @@ fn act(world: &mut World, todo: Vec<Todo>) {
 pub(super) fn break_link(world: &mut World, number: u64) {
     if world.link(number).is_some_and(|link| !link.is_closed) {
         world.close_link(number);
-        world.send(number, Side::Proxy, move |world| proxy::lost(world, number));
+        world.send(number, Side::Proxy, move |world| {
+            (world.hooks.lost)(world, number)
+        });
         world.send(number, Side::Keeper, move |world| hear(world, number, None));
     }
 }

@@ -1,7 +1,7 @@
 //! One process of the keeper.
 
 use crate::cells::{Memory, Passes, Seen, Who};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use thorp_versions::{Denied, Evidence, Ledger, Passed, Place, Reader, Versions, Writer};
 use thorp_web::Lives;
@@ -36,9 +36,12 @@ pub(super) fn ledger(memory: &Rc<Memory>) -> Ledger<Seen> {
     Ledger::new(Writer::new(seen(memory)))
 }
 
+/// A table, and its reader.
+type Current = (Rc<Memory>, Reader<Seen>);
+
 /// The reader of whichever table the file names.
 #[derive(Clone, Default)]
-pub(super) struct Follows(Rc<std::cell::RefCell<Option<(Rc<Memory>, Reader<Seen>)>>>);
+pub(super) struct Follows(Rc<RefCell<Option<Current>>>);
 
 impl Follows {
     /// Reads this table from now on.
@@ -54,6 +57,8 @@ impl Follows {
 }
 
 impl Versions for Follows {
+    type Evidence = Evidence;
+
     fn evidence(&self) -> Evidence {
         let none = Evidence {
             generation: 0,
@@ -67,18 +72,29 @@ impl Versions for Follows {
 
     fn check(
         &self,
-        evidence: Evidence,
+        evidence: &Evidence,
         dependencies: &[Place],
         now_ms: u64,
     ) -> Result<Passed, Denied> {
         let current = self.0.borrow();
         let (_, reader) = current.as_ref().ok_or(Denied::NoBeat)?;
-        reader.check(evidence, dependencies, now_ms)
+        reader.check(*evidence, dependencies, now_ms)
     }
 
-    fn still(&self, passed: Passed, evidence: Evidence, now_ms: u64) -> bool {
+    fn still(&self, passed: Passed, evidence: &Evidence, now_ms: u64) -> bool {
         let current = self.0.borrow();
         let reader = current.as_ref();
-        reader.is_some_and(|(_, reader)| reader.still(passed, evidence, now_ms))
+        reader.is_some_and(|(_, reader)| reader.still(passed, *evidence, now_ms))
+    }
+
+    fn number(&self, place: Place) -> u64 {
+        let current = self.0.borrow();
+        current
+            .as_ref()
+            .map_or(0, |(_, reader)| reader.number(place))
+    }
+
+    fn generation(&self, evidence: &Evidence, _place: Place) -> u64 {
+        evidence.generation
     }
 }

@@ -52,9 +52,9 @@ impl Plan {
         Plan {
             common,
             proxies: random.range(1, 3) as usize,
-            life_ms: random.range(500, 4_000),
+            life_ms: random.range(1_000, 9_000),
             odd_percent: random.below(2) * random.range(1, 10),
-            slow_percent: random.below(2) * random.range(1, 15),
+            slow_percent: random.below(2) * random.range(1, 30),
             faults,
             fault_every_us: random.range(1_000_000, 8_000_000),
             works_for_us: random.range(15_000_000, 50_000_000),

@@ -3,7 +3,6 @@
 use super::application;
 use super::keeper;
 use super::proxy_process::{Given, Post, ProxyProcess, Request};
-use super::run;
 use super::world::{Link, Side, World};
 use crate::cells::Who;
 use crate::pages::{self, Answer, Page};
@@ -49,7 +48,7 @@ pub(super) fn dies(world: &mut World, number: usize) {
         (request.then)(world, None);
     }
     for post in process.posts.into_values() {
-        run::write_again(world, post.writer);
+        (world.hooks.write_again)(world, post.writer);
     }
 }
 
@@ -174,11 +173,11 @@ pub(super) fn post(world: &mut World, number: usize, post: Post) {
     let keys = is_named.then(|| pages::keys(&post.rows));
     let writer = post.writer;
     let Some(process) = &mut world.proxies[number] else {
-        return run::write_again(world, writer);
+        return (world.hooks.write_again)(world, writer);
     };
     let of = (number, process.life);
     let Some((update, begin, _)) = process.open.begin(keys) else {
-        return run::write_again(world, writer);
+        return (world.hooks.write_again)(world, writer);
     };
     process.posts.insert(update, post);
     tell(world, of, Some(begin));
@@ -204,7 +203,7 @@ fn give_up(world: &mut World, of: (usize, u64), update: u64) {
     };
     let end = process.open.end(update);
     tell(world, of, end);
-    run::write_again(world, post.writer);
+    (world.hooks.write_again)(world, post.writer);
 }
 
 fn acknowledged(world: &mut World, of: (usize, u64), update: u64, generation: u64) {
@@ -259,7 +258,7 @@ pub(super) fn answered(world: &mut World, of: (usize, u64), update: u64, status:
             world.checker.learn(*row, post.value);
         }
     }
-    run::write_again(world, post.writer);
+    (world.hooks.write_again)(world, post.writer);
 }
 
 // --- Pages ---
@@ -325,10 +324,10 @@ fn landed(
     let Some(process) = process(world, of) else {
         return (request.then)(world, None);
     };
-    let is_kept = process
+    let landed = process
         .cache
         .land(filling, &answer, dependencies, || now_ms);
-    world.checker.filled(is_kept);
+    world.checker.filled(landed.is_ok());
     give(world, request, answer, "a fill");
 }
 

@@ -26,11 +26,14 @@ pub(super) struct ProxyProcess {
 /// An answer and how it came; none if the connection breaks.
 pub(super) type Given = Option<(Arc<Answer>, &'static str)>;
 
+/// What a client does with it.
+pub(super) type Then = Box<dyn FnOnce(&mut World, Given)>;
+
 /// A client's request for a page.
 pub(super) struct Request {
     pub(super) page: Page,
     pub(super) asked: Option<Asked<Page>>,
-    pub(super) then: Box<dyn FnOnce(&mut World, Given)>,
+    pub(super) then: Then,
 }
 
 /// An unsafe request.

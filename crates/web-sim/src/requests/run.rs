@@ -2,7 +2,7 @@
 
 use super::plan::{Fault, Plan};
 use super::proxy_process::Post;
-use super::world::World;
+use super::world::{Hooks, World};
 use super::{keeper, proxy};
 use crate::cells::Who;
 use crate::database::Row;
@@ -10,18 +10,25 @@ use crate::pages::Page;
 use crate::run::{Options, Story};
 
 /// How long a process that is gone may be away.
-const AWAY_US_MAX: u64 = 3_000_000;
+const AWAY_US_MAX: u64 = 1_200_000;
 
 /// How long a process may hang.
 const HANGS_US_MAX: u64 = 14_000_000;
 
 /// How long the world may take to be well again: until nothing hangs, and what is open has had its time.
-const SETTLES_FOR_US: u64 = HANGS_US_MAX + 15_000_000;
+const SETTLES_FOR_US: u64 = HANGS_US_MAX + 20_000_000;
+
+const HOOKS: Hooks = Hooks {
+    answered: proxy::answered,
+    to_proxy: proxy::hear,
+    lost: proxy::lost,
+    write_again,
+};
 
 /// Runs the world of a seed with requests as the source.
 pub(crate) fn run(seed: u64, options: Options) -> Story {
     let plan = Plan::drawn(seed);
-    let mut world = World::new(seed, plan, options.keeps_lines);
+    let mut world = World::new(seed, plan, HOOKS, options.keeps_lines);
     let world = &mut world;
     begin(world);
     go_on(world, world.plan.works_for_us);
@@ -65,7 +72,7 @@ fn go_on(world: &mut World, us: u64) {
 // --- Clients ---
 
 /// Each row has one writer, and its values only rise.
-pub(super) fn write_again(world: &mut World, writer: Option<usize>) {
+fn write_again(world: &mut World, writer: Option<usize>) {
     let Some(writer) = writer else {
         return;
     };

@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::rc::Rc;
 use thorp_model::Xoshiro256;
-use thorp_web::Page as Book;
+use thorp_web::{Page as Book, ToProxy};
 
 /// What the clocks say when the world begins.
 const BEGINS_MS: u64 = 100_000;
@@ -63,13 +63,29 @@ pub(super) enum Side {
     Proxy,
 }
 
+/// What happens at other actors, if something happens at one.
+#[derive(Clone, Copy)]
+pub(super) struct Hooks {
+    /// The application has answered an update of a proxy in one of its lives; None: it has closed the connection.
+    pub(super) answered: fn(&mut World, (usize, u64), u64, Option<u16>),
+    /// A message of the keeper arrives on a link.
+    pub(super) to_proxy: fn(&mut World, u64, ToProxy),
+    /// A link has ended at its proxy.
+    pub(super) lost: fn(&mut World, u64),
+    /// Something has become of a writer's request.
+    pub(super) write_again: fn(&mut World, Option<usize>),
+}
+
 pub(super) struct World {
     pub(super) plan: Plan,
+    pub(super) hooks: Hooks,
     now: At,
     numbers: u64,
     queue: BinaryHeap<Event>,
     /// Until when a process does nothing.
     paused: BTreeMap<Who, At>,
+    /// What waits for it, in the order in which it came.
+    parked: BTreeMap<Who, Vec<Act>>,
     random: Xoshiro256,
     digest: Digest,
     pub(super) checker: Checker,
@@ -87,13 +103,14 @@ pub(super) struct World {
 }
 
 impl World {
-    pub(super) fn new(seed: u64, plan: Plan, keeps_lines: bool) -> World {
+    pub(super) fn new(seed: u64, plan: Plan, hooks: Hooks, keeps_lines: bool) -> World {
         let rows = plan.common.rows;
         World {
             now: At::default(),
             numbers: 0,
             queue: BinaryHeap::new(),
             paused: BTreeMap::new(),
+            parked: BTreeMap::new(),
             random: Xoshiro256::new(seed ^ 0x6e6f_7465_6421),
             digest: Digest::new(keeps_lines),
             checker: Checker::new(rows),
@@ -106,6 +123,7 @@ impl World {
             proxies: (0..plan.proxies).map(|_| None).collect(),
             links: BTreeMap::new(),
             arrives: BTreeMap::new(),
+            hooks,
             plan,
         }
     }
@@ -141,15 +159,30 @@ impl World {
         self.numbers
     }
 
-    /// A process does nothing for so long.
+    /// A process does nothing for so long, or for longer if it hangs already: what waits for it stays in order.
     pub(super) fn pause(&mut self, who: Who, us: u64) {
         let until = self.now.plus_us(us);
-        self.paused.insert(who, until);
+        let paused = self.paused.entry(who).or_default();
+        *paused = until.max(*paused);
+        self.push(
+            until,
+            Who::Nobody,
+            Box::new(move |world| {
+                let is_over = |until: &At| *until <= world.now;
+                if world.paused.get(&who).is_some_and(is_over) {
+                    world.wake(who);
+                }
+            }),
+        );
     }
 
-    /// It goes on, or another one is in its place.
+    /// It goes on with what waits for it, or it is dead, and that finds nobody.
     pub(super) fn wake(&mut self, who: Who) {
         self.paused.remove(&who);
+        for act in self.parked.remove(&who).unwrap_or_default() {
+            let now = self.now;
+            self.push(now, who, act);
+        }
     }
 
     pub(super) fn run_until(&mut self, end: At) {
@@ -158,10 +191,9 @@ impl World {
                 break;
             };
             self.now = event.at;
-            match self.paused.get(&event.who).copied() {
-                // In the order in which they came.
-                Some(until) if until > self.now => self.push(until, event.who, event.act),
-                _ => (event.act)(self),
+            match self.paused.contains_key(&event.who) {
+                true => self.parked.entry(event.who).or_default().push(event.act),
+                false => (event.act)(self),
             }
         }
         self.now = end;

@@ -4,7 +4,7 @@ mod stories;
 mod table;
 
 use stories::STORIES;
-use thorp_web_sim::{Bug, Options, Without, plant, run};
+use thorp_web_sim::{Bug, OF_REQUESTS, Options, Without, plant, run};
 
 /// Seeds that show a bug. If a change draws other worlds, `make web-sim-bugs` finds others.
 const SEEDS: &[(Bug, u64)] = &[
@@ -14,6 +14,8 @@ const SEEDS: &[(Bug, u64)] = &[
     (Bug::SequenceBeforeWords, 99),
     (Bug::OlderFillShared, 4),
     (Bug::LearnedNotChecked, 6),
+    (Bug::GoneAreOver, 109),
+    (Bug::OthersNotAwaited, 39),
     (Bug::BeatNotLookedAt, 1),
     (Bug::LetGoAtOnce, 237),
     (Bug::StruckAtOnce, 7),
@@ -33,15 +35,19 @@ const SEEDS: &[(Bug, u64)] = &[
     (Bug::ProbeSkipped, 21),
     (Bug::OldOnesNotAwaited, 26_559),
     (Bug::BareNumber, 37),
+    (Bug::AnyAnswerEnds, 19),
     (Bug::NotRenewed, 108),
     (Bug::LeftAtOnce, 902),
 ];
 
 /// Bugs that only a story shows. In 25,000 seeds none did.
 const STORIES_ONLY: &[Bug] = &[
+    Bug::DeadAcknowledges,
+    Bug::LeavesLate,
     Bug::YesToLateFollower,
     Bug::LeaseFromAnswer,
     Bug::ShortCutBySequence,
+    Bug::VoteLeavesEven,
     Bug::AnyNameLetGo,
 ];
 
@@ -60,7 +66,11 @@ fn every_planted_bug_is_caught() {
         plant(Some(*bug));
         let seed = SEEDS.iter().find(|(known, _)| known == bug);
         if let Some((_, seed)) = seed {
-            let story = run(*seed, Options::default());
+            let options = Options {
+                of_requests: OF_REQUESTS.contains(bug),
+                ..Options::default()
+            };
+            let story = run(*seed, options);
             if story.failure.is_none() {
                 missed.push(format!("seed {seed} does not show {}", bug.name()));
             }

@@ -5,8 +5,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use thorp_web_sim::{
-    Asked, Broadcast, Bug, Cache, Deed, Dependencies, Event, Filling, Follower, FollowerId, Keeper,
-    Ledger, Names, Place, Reader, Step, Store, ToFollower, UpdateId, Waiting, Weight, Word, Writer,
+    Asked, Book, Broadcast, Bug, Cache, Connection, Deed, Dependencies, Event, Filling, Follower,
+    FollowerId, HomeLedger, Keeper, Ledger, Lives, Names, OpenUpdates, Place, Reader, Step, Store,
+    ToFollower, ToKeeper, Todo, UpdateId, Waiting, Weight, Word, Writer, counts, may_leave,
 };
 
 type Told = Result<(), String>;
@@ -56,12 +57,19 @@ pub(crate) const STORIES: &[Tale] = &[
         no_beat,
     ),
     ("odd without a number", &[Bug::ShortCutBySequence], a_vote),
+    ("several homes", &[Bug::VoteLeavesEven], a_home_votes),
     (
         "admitted, then joined",
         &[Bug::JoinedAfterCheck],
         admitted_then_joined,
     ),
     ("a watchdog wakes", &[Bug::AnyNameLetGo], a_watchdog_wakes),
+    (
+        "acknowledged by the dead",
+        &[Bug::DeadAcknowledges],
+        acknowledged_by_the_dead,
+    ),
+    ("a proxy wakes late", &[Bug::LeavesLate], a_proxy_wakes_late),
 ];
 
 const NOW_MS: u64 = 10_000;
@@ -317,6 +325,23 @@ fn a_vote() -> Told {
     )
 }
 
+fn a_home_votes() -> Told {
+    let table = Table::default();
+    let mut home = HomeLedger::new(Writer::new(table.clone()));
+    home.begin(1, 5, []);
+    home.beat(NOW_MS);
+    let reader = Reader::new(table);
+    let (evidence, keys) = (reader.evidence(), [Place::of("row")]);
+    let checked = reader.check(evidence, &keys, NOW_MS);
+    checked.map_err(|denied| format!("{denied:?}"))?;
+    // The home votes. Its member may show the new row before the home knows the outcome.
+    home.vote(1, Some(keys.to_vec()));
+    demand(
+        reader.check(evidence, &keys, NOW_MS).is_err(),
+        "a hit of what a home has voted to change",
+    )
+}
+
 fn admitted_then_joined() -> Told {
     let shop = Shop::open();
     let old = shop.fill();
@@ -347,4 +372,89 @@ fn a_watchdog_wakes() -> Told {
         !deed.replaces().contains(&Names::Keeper),
         "a watchdog that wakes lets go a keeper that beats",
     )
+}
+
+/// What a keeper does that begins now, and that waits for one proxy of before.
+fn keeper_of_requests(table: &Table, life: u64) -> (Ledger<Table>, Lives) {
+    let mut ledger = Ledger::new(Writer::new(table.clone()));
+    ledger.restart(NEW);
+    ledger.handle(Event::Waits(NOW_MS));
+    let left = Book {
+        are_all: true,
+        lives: std::iter::once((life, 1)).collect(),
+    };
+    let (lives, todo) = Lives::begin(NEW, REQUEST_MS, left, NOW_MS);
+    note(&mut ledger, todo);
+    (ledger, lives)
+}
+
+fn note(ledger: &mut Ledger<Table>, todo: Vec<Todo>) {
+    for todo in todo {
+        if let Todo::Note(event) = todo {
+            ledger.handle(event);
+        }
+    }
+}
+
+/// The generations of two keepers, and the longest time that the application works on a request.
+const OLD: u64 = 7;
+const NEW: u64 = 8;
+const REQUEST_MS: u64 = 1_000;
+
+/// Trap W32. A proxy lists to a new keeper, and then the old one's acknowledgement arrives. Each of the two guards is enough.
+fn acknowledged_by_the_dead() -> Told {
+    const LIFE: u64 = 5;
+    let table = Table::default();
+    let mut proxy = OpenUpdates::default();
+    let keys = Some(vec![String::from("a")]);
+    let (update, ..) = proxy.begin(keys).ok_or("it has room")?;
+    let (mut ledger, mut lives) = keeper_of_requests(&table, LIFE);
+    let (life, process) = (LIFE, 1);
+    let said = [ToKeeper::Hello { life, process }].into_iter();
+    let said = said.chain(proxy.list(NOW_MS, REQUEST_MS));
+    for said in said.chain([ToKeeper::Listed]) {
+        let todo = lives.hear(Connection(1), said, NOW_MS);
+        note(&mut ledger, todo);
+    }
+    proxy.begun(update, OLD);
+    let is_forwarded = counts(OLD, Some(NEW));
+    // A fill reads the old row.
+    let reader = Reader::new(table);
+    let evidence = reader.evidence();
+    let is_kept = reader.check(evidence, &[Place::of("a")], NOW_MS).is_ok();
+    match is_forwarded && is_kept {
+        true => Err(String::from(
+            "an entry of before a change that nobody knows",
+        )),
+        false => Ok(()),
+    }
+}
+
+/// Trap W32. A proxy is stopped between an acknowledgement and the request. The next keeper has waited for it as long as it has to.
+fn a_proxy_wakes_late() -> Told {
+    let table = Table::default();
+    let (mut ledger, mut lives) = keeper_of_requests(&table, 5);
+    let reader = Reader::new(table);
+    // It waits from its start on, and the acknowledgement is older than that.
+    let mut now_ms = NOW_MS;
+    let is_kept = |now_ms: u64| {
+        let evidence = reader.evidence();
+        reader.check(evidence, &[Place::of("a")], now_ms).is_ok()
+    };
+    while !is_kept(now_ms) {
+        if now_ms > NOW_MS + 60_000 {
+            return Err(String::from("it waits for ever"));
+        }
+        now_ms += 250;
+        ledger.handle(Event::Waits(now_ms));
+        let todo = lives.pass_time(now_ms);
+        note(&mut ledger, todo);
+    }
+    // A request that left then is at work still.
+    match may_leave(NOW_MS, now_ms - REQUEST_MS + 1) {
+        true => Err(String::from(
+            "an entry of before a change that nobody knows",
+        )),
+        false => Ok(()),
+    }
 }

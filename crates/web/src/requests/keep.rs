@@ -305,7 +305,7 @@ impl<'a, C: Writable> Keeping<'a, C> {
             }
         };
         self.report.send_if_modified(|report| {
-            let is_new = (&report.health == &Health::Live) != (health == Health::Live);
+            let is_new = (report.health == Health::Live) != (health == Health::Live);
             (report.health, report.awaits) = (health, awaits);
             is_new
         });
