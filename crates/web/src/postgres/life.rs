@@ -184,19 +184,23 @@ impl<'a, C: Writable> Life<'a, C> {
     /// Takes the stream up to a message of the keeper's own, before commits wait for it. So what cannot be decoded holds nobody up, and
     /// neither does what takes long. If commits wait for it already, because it was lost with its name in, they do not wait for long.
     async fn catch_up(&mut self, is_waited_for: bool, own: i32) -> Result<(), PostgresError> {
-        let standby = self.standby.clone();
+        let (standby, report) = (self.standby.clone(), self.report);
         let hears = async {
             let mut emitted = self.emit("local").await?;
             emitted.position = Some(self.take_up().await?);
             self.let_end(Some(emitted)).await
         };
         let mut hears = std::pin::pin!(hears);
-        let Some(standby) = standby.filter(|_| is_waited_for) else {
-            return hears.await;
-        };
         if let Ok(heard) = tokio::time::timeout(CATCH_UP_MAX, hears.as_mut()).await {
             return heard;
         }
+        report.send_modify(|report| {
+            let why = "it takes up what was committed before it came. No commit waits for that";
+            report.health = Health::Away(why.to_owned());
+        });
+        let Some(standby) = standby.filter(|_| is_waited_for) else {
+            return hears.await;
+        };
         let (heard, withdrawn) = tokio::join!(hears, standby.withdraw(Some(own)));
         withdrawn?;
         heard

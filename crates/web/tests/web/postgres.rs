@@ -197,9 +197,13 @@ async fn a_keeper_that_is_gone_holds_up_no_commit_for_ever() {
     let mut watched = watched(&kept);
     let client = kept.database.connect().await;
     let evidence = kept.reader.evidence();
-    // As a keeper that hangs with the lock.
+    // As a keeper that hangs with the lock, and as anybody: this was the lock of before.
     let hung = kept.database.connect().await;
-    run(&hung, "BEGIN; LOCK TABLE thorp_web.lock IN EXCLUSIVE MODE").await;
+    run(
+        &hung,
+        "SELECT pg_advisory_lock(8388076843281376610); BEGIN; LOCK TABLE thorp_web.lock IN EXCLUSIVE MODE",
+    )
+    .await;
     kept.keeper.abort();
     commit_beside(&client).await;
     assert_eq!(kept.check(evidence, &item(1)), Err(Denied::NoBeat));
