@@ -487,3 +487,18 @@ async fn nobody_shares_an_error_that_a_client_can_make() {
     let (site, _) = at_once(Site::open(fails).await, 5).await;
     assert_eq!(site.asked(), 5);
 }
+
+#[tokio::test]
+async fn a_large_head_goes_no_further() {
+    let site = Site::open(|_| answer("", "abc")).await;
+    for kib in [32, 200] {
+        let large = "x".repeat(kib << 10);
+        let head =
+            format!("GET / HTTP/1.1\r\nHost: site\r\nConnection: close\r\nX: {large}\r\n\r\n");
+        let mut client = site.connect().await;
+        // The proxy may end the connection before it has all.
+        let _ = client.write_all(head.as_bytes()).await;
+        let _ = client.read_to_end(&mut Vec::new()).await;
+        assert_eq!(site.asked(), 1, "{kib}");
+    }
+}
