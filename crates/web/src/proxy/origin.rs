@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, combinators::BoxBody};
 use hyper::body::{Body, Incoming};
+use hyper::header;
 use hyper::http::uri::{Authority, PathAndQuery, Scheme};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode, Uri, Version};
 use hyper_util::client::legacy::Client;
@@ -199,6 +200,7 @@ impl Origin {
         let uri = uri.path_and_query(path).build();
         *request.uri_mut() = uri.map_err(|error| OriginError::Away(error.to_string()))?;
         *request.version_mut() = Version::HTTP_11;
+        let may_switch = request.headers().contains_key(header::UPGRADE);
         let answer = tokio::time::timeout(ANSWERS_WITHIN, self.client.request(request));
         let answered = match answer.await {
             Ok(Err(error)) if is_of_client(&error) => {
@@ -209,7 +211,13 @@ impl Origin {
             Err(_) => Err(OriginError::Slow),
         };
         place.note(answered.is_ok());
-        answered
+        match answered {
+            Ok(answer) if answer.status().is_informational() && !may_switch => {
+                let words = "it turns to another protocol, and nobody has asked for that";
+                Err(OriginError::Away(String::from(words)))
+            }
+            answered => answered,
+        }
     }
 }
 

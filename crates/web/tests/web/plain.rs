@@ -489,6 +489,21 @@ async fn nobody_shares_an_error_that_a_client_can_make() {
 }
 
 #[tokio::test]
+async fn an_origin_that_turns_to_another_protocol_unasked_has_failed() {
+    let turns =
+        "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n";
+    let site = Site::open(move |_| vec![Step::Send(String::from(turns))]).await;
+    assert_eq!(site.get("/").await.status, 502);
+}
+
+#[tokio::test]
+async fn a_coding_goes_before_a_length_that_the_origin_says_beside_it() {
+    let both = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 0\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
+    let site = Site::open(move |_| vec![Step::Send(String::from(both)), Step::Close]).await;
+    assert_eq!(site.get("/").await.body, "abc");
+}
+
+#[tokio::test]
 async fn a_large_head_goes_no_further() {
     let site = Site::open(|_| answer("", "abc")).await;
     for kib in [32, 200] {
