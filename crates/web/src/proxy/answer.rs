@@ -133,7 +133,13 @@ pub(crate) fn drop_fields_of_connection(headers: &mut HeaderMap) {
     let named: Vec<HeaderName> = named
         .flat_map(|value| value.split(','))
         .filter_map(|name| name.trim().parse().ok())
+        // Without it the origin would take its own address for the host that the client means.
+        .filter(|name| name != header::HOST)
         .collect();
+    if headers.contains_key(header::TRANSFER_ENCODING) {
+        // The coding says where the body ends (RFC 9112, section 6.3).
+        headers.remove(header::CONTENT_LENGTH);
+    }
     for name in named.iter().chain(&OF_CONNECTION) {
         headers.remove(name);
     }
@@ -264,6 +270,23 @@ mod tests {
         let varies = answer(&[("vary", "Accept-Language, Cookie")]);
         assert!(may_be_shared(&varies, &[header::ACCEPT_LANGUAGE]));
         assert!(!may_be_shared(&varies, &[header::ACCEPT]));
+    }
+
+    #[test]
+    fn a_field_of_the_connection_takes_no_host_and_leaves_no_wrong_length() {
+        let mut headers = HeaderMap::new();
+        for (name, value) in [
+            ("connection", "host, x-own"),
+            ("host", "shop"),
+            ("x-own", "1"),
+            ("transfer-encoding", "chunked"),
+            ("content-length", "0"),
+        ] {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+        drop_fields_of_connection(&mut headers);
+        let left: Vec<&str> = headers.keys().map(HeaderName::as_str).collect();
+        assert_eq!(left, ["host"]);
     }
 
     #[test]

@@ -34,6 +34,10 @@ const STREAMS_MAX: u32 = 100;
 /// The head of a request on a connection of HTTP/2 has at most so many bytes.
 const HEAD_BYTES_MAX: u32 = 32 << 10;
 
+/// What a connection of HTTP/1.1 has in memory of its requests, and of what it writes. A head is longer by one read at most, which is no
+/// longer than this. Beyond it the client gets 431.
+const BUFFER_BYTES_MAX: usize = 64 << 10;
+
 /// What a connection of HTTP/2 may have on its way to the origin, and one request of it.
 const CONNECTION_WINDOW_BYTES: u32 = 256 << 10;
 const STREAM_WINDOW_BYTES: u32 = 64 << 10;
@@ -130,6 +134,7 @@ impl<V: Source + Send + Sync + 'static> Client<V> {
         let mut builder = http1::Builder::new();
         builder
             .timer(TokioTimer::new())
+            .max_buf_size(BUFFER_BYTES_MAX)
             .header_read_timeout(HEAD_WITHIN);
         let connection = builder
             .serve_connection(TokioIo::new(stream), answers)

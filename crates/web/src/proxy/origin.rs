@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, combinators::BoxBody};
 use hyper::body::{Body, Incoming};
+use hyper::header;
 use hyper::http::uri::{Authority, PathAndQuery, Scheme};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode, Uri, Version};
 use hyper_util::client::legacy::Client;
@@ -32,6 +33,9 @@ const IDLE_CONNECTIONS_MAX: usize = 256;
 
 /// ... and how long.
 const IDLE_FOR: Duration = Duration::from_secs(30);
+
+/// What a connection to it has in memory of an answer, and of what is sent to it.
+const BUFFER_BYTES_MAX: usize = 128 << 10;
 
 /// An address that failed is asked last for so many milliseconds.
 const FAILED_FOR_MS: u64 = 2_000;
@@ -131,6 +135,7 @@ impl Origin {
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(IDLE_FOR)
             .pool_max_idle_per_host(IDLE_CONNECTIONS_MAX)
+            .http1_max_buf_size(BUFFER_BYTES_MAX)
             .build(connector);
         Some(Origin {
             places,
@@ -208,8 +213,13 @@ impl Origin {
         let uri = uri.path_and_query(path).build();
         *request.uri_mut() = uri.map_err(|error| OriginError::NotReached(error.to_string()))?;
         *request.version_mut() = Version::HTTP_11;
+        let may_switch = request.headers().contains_key(header::UPGRADE);
         let answer = tokio::time::timeout(ANSWERS_WITHIN, self.client.request(request));
         let answered = match answer.await {
+            Ok(Err(error)) if is_of_client(&error) => {
+                // It says nothing of the origin.
+                return Err(OriginError::Away(reasons(&error)));
+            }
             Ok(answered) => answered.map_err(|error| match error.is_connect() {
                 true => OriginError::NotReached(reasons(&error)),
                 false => OriginError::Away(reasons(&error)),
@@ -217,7 +227,13 @@ impl Origin {
             Err(_) => Err(OriginError::Slow),
         };
         place.note(answered.is_ok());
-        answered
+        match answered {
+            Ok(answer) if answer.status().is_informational() && !may_switch => {
+                let words = "it turns to another protocol, and nobody has asked for that";
+                Err(OriginError::Away(String::from(words)))
+            }
+            answered => answered,
+        }
     }
 }
 
@@ -252,6 +268,12 @@ impl Place {
     }
 }
 
+/// Whether it is the client's body that was cut.
+fn is_of_client(error: &(dyn std::error::Error + 'static)) -> bool {
+    let is_own = error.downcast_ref::<hyper::Error>();
+    is_own.is_some_and(hyper::Error::is_user) || error.source().is_some_and(is_of_client)
+}
+
 /// A request without a body, once more.
 fn copy(request: &Request<Outgoing>) -> Request<Outgoing> {
     let mut again = Request::new(whole(Bytes::new()));
@@ -284,6 +306,27 @@ pub(crate) fn reasons(error: &dyn std::error::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hyper::body::Frame;
+    use std::pin::Pin;
+    use std::task::{Context, Poll};
+
+    /// A body that is cut after its first part.
+    struct Cut(bool);
+
+    impl Body for Cut {
+        type Data = Bytes;
+        type Error = BodyError;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+            Poll::Ready(Some(match std::mem::replace(&mut self.0, true) {
+                false => Ok(Frame::data(Bytes::from("begun"))),
+                true => Err("it is cut".into()),
+            }))
+        }
+    }
 
     #[test]
     fn addresses_take_turns_and_one_that_failed_comes_last() {
@@ -297,6 +340,24 @@ mod tests {
         origin.places[2].note(true);
         assert_eq!(order(&origin), [3, 0, 1]);
         assert_eq!(order(&origin), [0, 1, 2]);
+    }
+
+    #[tokio::test]
+    async fn a_clients_cut_body_is_no_failure_of_the_origin() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+            .await
+            .expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let origin = Origin::new(&format!("http://{address}")).expect("an origin");
+        let mut request = Request::new(Cut(false).boxed());
+        *request.method_mut() = Method::POST;
+        assert!(origin.send(None, request).await.is_err());
+        assert!(!origin.places[0].has_failed(crate::clock::now_ms()));
+        drop((origin, listener));
+        let origin = Origin::new(&format!("http://{address}")).expect("an origin");
+        let request = Request::new(whole(Bytes::new()));
+        assert!(origin.send(None, request).await.is_err());
+        assert!(origin.places[0].has_failed(crate::clock::now_ms()));
     }
 
     #[test]

@@ -487,3 +487,33 @@ async fn nobody_shares_an_error_that_a_client_can_make() {
     let (site, _) = at_once(Site::open(fails).await, 5).await;
     assert_eq!(site.asked(), 5);
 }
+
+#[tokio::test]
+async fn an_origin_that_turns_to_another_protocol_unasked_has_failed() {
+    let turns =
+        "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n";
+    let site = Site::open(move |_| vec![Step::Send(String::from(turns))]).await;
+    assert_eq!(site.get("/").await.status, 502);
+}
+
+#[tokio::test]
+async fn a_coding_goes_before_a_length_that_the_origin_says_beside_it() {
+    let both = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 0\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
+    let site = Site::open(move |_| vec![Step::Send(String::from(both)), Step::Close]).await;
+    assert_eq!(site.get("/").await.body, "abc");
+}
+
+#[tokio::test]
+async fn a_large_head_goes_no_further() {
+    let site = Site::open(|_| answer("", "abc")).await;
+    for kib in [32, 200] {
+        let large = "x".repeat(kib << 10);
+        let head =
+            format!("GET / HTTP/1.1\r\nHost: site\r\nConnection: close\r\nX: {large}\r\n\r\n");
+        let mut client = site.connect().await;
+        // The proxy may end the connection before it has all.
+        let _ = client.write_all(head.as_bytes()).await;
+        let _ = client.read_to_end(&mut Vec::new()).await;
+        assert_eq!(site.asked(), 1, "{kib}");
+    }
+}
