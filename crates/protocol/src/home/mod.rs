@@ -886,16 +886,11 @@ impl Home {
             let (home, refused) = (self.config.home, Outcome::Refused(Refusal::busy()));
             return outbox.down(edge, Down::outcome(home, request.id, refused));
         }
-        let site = self.site_start(edge);
-        let under = request.part.under;
-        let locks = &self.tables.segment_locks;
-        let is_held = under.is_none_or(|number| locks.is_there(number, site));
         let parked = Parked {
             edge,
             who,
-            is_held,
             carrier: self.carrier(edge),
-            site,
+            site: self.site_start(edge),
             request,
             saving,
             needs: BTreeSet::new(),

@@ -208,11 +208,6 @@ impl SegmentLocks {
         held.counts(*fence, number, site).then_some(*fence)
     }
 
-    /// Whether a number counts that comes by this way.
-    pub(in crate::home) fn is_there(&self, number: Fence, site: Option<MemberId>) -> bool {
-        self.find(number, site).is_some()
-    }
-
     /// The lock that a number counts for, when a session names it. A number that was not lent is its holder's alone.
     fn of_session(&self, number: Fence, via: Via) -> Option<Fence> {
         let fence = self.find(number, via.site)?;

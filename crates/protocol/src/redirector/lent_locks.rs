@@ -391,15 +391,14 @@ impl LentLocks {
     ) -> Vec<Act> {
         let asked = self.asked.remove(&call);
         let is_full = self.is_full_of(call.member.name());
-        let lock = self.tracked.get_mut(&fence);
-        let lock = lock.map(|lock| {
+        if let Some(lock) = self.tracked.get_mut(&fence) {
             lock.is_lent = true;
-            lock
-        });
+        }
         let Some((edge, asked)) = edge.zip(asked) else {
             let busy = edge.map(|edge| Act::Answer(edge, call, Err(CallError::Busy)));
             return busy.into_iter().collect();
         };
+        let lock = self.tracked.get_mut(&fence);
         let lock = lock.filter(|lock| !lock.is_recalled && lock.segments == asked.segments);
         if let Some(lock) = lock.filter(|_| !is_full) {
             lock.may_lock.insert((edge, call.member));

@@ -20,8 +20,6 @@ pub(in crate::home) struct Parked {
     /// The process start of that node, if it is a site.
     pub(in crate::home) site: Option<MemberId>,
     pub(in crate::home) request: CommitRequest,
-    /// Whether the lock that it names, if any, counted when it came. A lock that was lent since is no matter of this commit (rule C5).
-    pub(in crate::home) is_held: bool,
     /// The update that it is, if a log sent it.
     pub(in crate::home) saving: Option<Saving>,
     /// All pages that it was found to need: they stay in memory until it is judged.

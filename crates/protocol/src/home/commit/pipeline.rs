@@ -278,9 +278,6 @@ impl Pipeline<'_> {
             };
             let judged = locks.judge((now.mono, via), part);
             judged.map_err(NotNow::Refused)?;
-            if !parked.is_held && !planted::is(Bug::LockNotNamed) {
-                return Err(NotNow::Refused(Refusal::LockLost));
-            }
         }
         let named = self.dependencies().positions(request)?;
         let votes = &self.tables.votes;
