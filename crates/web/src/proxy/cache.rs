@@ -52,6 +52,9 @@ pub struct Asked<K> {
     waits_left: usize,
 }
 
+/// An entry with its hits and its name.
+type Found<K, A, E> = (u64, K, Arc<Stored<A, E>>);
+
 impl<K> Asked<K> {
     /// The name of the answer.
     pub(crate) fn into_name(self) -> K {
@@ -171,7 +174,7 @@ impl<K: Hash + Eq + Clone + Weight, A: Weight, V: Versions> Cache<K, A, V> {
         is_wanted: impl Fn(&K) -> bool,
     ) -> Vec<Seen<K, A>> {
         let mut best = Vec::new();
-        let keep_best = |best: &mut Vec<(u64, K, Arc<Stored<A, V::Evidence>>)>| {
+        let keep_best = |best: &mut Vec<Found<K, A, V::Evidence>>| {
             best.sort_by_key(|(hits, ..)| Reverse(*hits));
             best.truncate(most);
         };
