@@ -52,7 +52,7 @@ pub(super) fn dies(world: &mut World, number: usize) {
     }
 }
 
-fn process(world: &mut World, (number, life): (usize, u64)) -> Option<&mut ProxyProcess> {
+fn process(world: &mut World, (number, life): (usize, u64)) -> Option<&mut ProxyProcess<World>> {
     let process = world.proxies[number].as_mut();
     process.filter(|process| process.life == life)
 }
@@ -283,7 +283,7 @@ pub(super) fn request(
 }
 
 /// A hit, or a fill, or the fill of another.
-fn go_on(world: &mut World, of: (usize, u64), request: Request) {
+fn go_on(world: &mut World, of: (usize, u64), request: Request<World>) {
     let now_ms = world.now_ms();
     let Some(process) = process(world, of) else {
         return (request.then)(world, None);
@@ -301,7 +301,12 @@ fn go_on(world: &mut World, of: (usize, u64), request: Request) {
     }
 }
 
-fn fill(world: &mut World, of: (usize, u64), request: Request, filling: Filling<Page, Answer>) {
+fn fill(
+    world: &mut World,
+    of: (usize, u64),
+    request: Request<World>,
+    filling: Filling<Page, Answer>,
+) {
     let us = world.nearby();
     world.after(us, Who::Nobody, move |world| {
         let answer = application::read(world, request.page);
@@ -316,7 +321,7 @@ fn fill(world: &mut World, of: (usize, u64), request: Request, filling: Filling<
 fn landed(
     world: &mut World,
     of: (usize, u64),
-    request: Request,
+    request: Request<World>,
     (filling, answer): (Filling<Page, Answer>, Arc<Answer>),
 ) {
     let now_ms = world.now_ms();
@@ -357,7 +362,7 @@ fn wake_waiting(world: &mut World, of: (usize, u64)) {
     }
 }
 
-fn give(world: &mut World, request: Request, answer: Arc<Answer>, how: &'static str) {
+fn give(world: &mut World, request: Request<World>, answer: Arc<Answer>, how: &'static str) {
     let us = world.nearby();
     world.after(us, Who::Nobody, move |world| {
         (request.then)(world, Some((answer, how)));

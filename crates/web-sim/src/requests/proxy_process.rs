@@ -1,7 +1,6 @@
-//! One process of a proxy.
+//! One process of a proxy. `W` is the world.
 
 use super::keeper_process::Follows;
-use super::world::World;
 use crate::database::Row;
 use crate::pages::{Answer, Page};
 use std::collections::BTreeMap;
@@ -11,7 +10,7 @@ use thorp_web::{Asked, Cache, OpenUpdates, Waiting};
 /// No entry is evicted.
 const BYTES: u64 = 1 << 20;
 
-pub(super) struct ProxyProcess {
+pub(super) struct ProxyProcess<W> {
     pub(super) life: u64,
     pub(super) open: OpenUpdates,
     pub(super) link: Option<u64>,
@@ -19,7 +18,7 @@ pub(super) struct ProxyProcess {
     pub(super) life_ms: u64,
     pub(super) follows: Follows,
     pub(super) cache: Cache<Page, Answer, Follows>,
-    pub(super) waiting: Vec<(Request, Waiting<Answer>)>,
+    pub(super) waiting: Vec<(Request<W>, Waiting<Answer>)>,
     pub(super) posts: BTreeMap<u64, Post>,
 }
 
@@ -27,13 +26,13 @@ pub(super) struct ProxyProcess {
 pub(super) type Given = Option<(Arc<Answer>, &'static str)>;
 
 /// What a client does with it.
-pub(super) type Then = Box<dyn FnOnce(&mut World, Given)>;
+pub(super) type Then<W> = Box<dyn FnOnce(&mut W, Given)>;
 
 /// A client's request for a page.
-pub(super) struct Request {
+pub(super) struct Request<W> {
     pub(super) page: Page,
     pub(super) asked: Option<Asked<Page>>,
-    pub(super) then: Then,
+    pub(super) then: Then<W>,
 }
 
 /// An unsafe request.
@@ -47,7 +46,7 @@ pub(super) struct Post {
     pub(super) writer: Option<usize>,
 }
 
-impl ProxyProcess {
+impl<W> ProxyProcess<W> {
     pub(super) fn new(life: u64, life_ms: u64) -> Self {
         let follows = Follows::default();
         ProxyProcess {

@@ -97,7 +97,7 @@ pub(super) struct World {
     pub(super) named: Option<Rc<Memory>>,
     /// What the file beside the table says of proxies.
     pub(super) book: Book,
-    pub(super) proxies: Vec<Option<ProxyProcess>>,
+    pub(super) proxies: Vec<Option<ProxyProcess<World>>>,
     links: BTreeMap<u64, Link>,
     arrives: BTreeMap<(u64, Side), At>,
 }
