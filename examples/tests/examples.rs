@@ -9,7 +9,7 @@ use joins::Joins;
 use std::thread;
 use std::time::Duration;
 use thorp_client::Session;
-use thorp_examples::{counter, graph, notes};
+use thorp_examples::{AtHome, Request, answer, counter, graph, notes};
 use thorp_testing::HomeNode;
 
 #[test]
@@ -66,4 +66,31 @@ fn a_family_grows_and_lies_together() {
     let everybody = graph::everybody(&member, &segment).unwrap();
     assert_eq!(everybody, ["Eve", "Abel", "Noah", "Seth"]);
     assert_eq!(abel.reference().object.page, eve.reference().object.page);
+}
+
+#[test]
+fn an_auction_takes_higher_bids_and_says_what_each_page_has_read() {
+    let village = HomeNode::new();
+    let (member, segment) = village.member_at("auction");
+    let mut house = AtHome::open(&member, &segment).unwrap();
+    let mut ask = |method: &str, path: &str, body: &str| {
+        let [method, path, body] = [method, path, body].map(str::to_owned);
+        answer(&mut house, &Request { method, path, body })
+    };
+    let bid = |bidder: &str, cents: u64| format!("bidder={bidder}&cents={cents}");
+    assert_eq!(ask("POST", "/lots/7/bid", &bid("anna", 120)).status, 201);
+    assert_eq!(ask("POST", "/lots/7/bid", &bid("bert", 120)).status, 409);
+    assert_eq!(ask("POST", "/lots/700/bid", &bid("bert", 1)).status, 404);
+    assert_eq!(ask("POST", "/lots/7/bid", "cents=1").status, 400);
+    for (path, objects) in [("/lots/7", 1), ("/lots/7/bid", 1), ("/shelves/0", 10)] {
+        let page = ask("GET", path, "");
+        assert!(page.body.contains("data-lot=\"7\">120<"), "{}", page.body);
+        let field = |name| page.fields.iter().find(|(field, _)| *field == name);
+        let (_, reads) = field("Thorp-Reads").unwrap();
+        assert_eq!(reads.split(' ').count(), 1 + objects, "{reads}");
+        assert!(field("Thorp-Evidence").is_some());
+    }
+    for path in ["/lots/700", "/lots/x", "/shelves/99", "/"] {
+        assert_eq!(ask("GET", path, "").status, 404, "{path}");
+    }
 }
