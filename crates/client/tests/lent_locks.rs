@@ -7,17 +7,20 @@
 
 use std::thread;
 use std::time::Duration;
-use thorp_client::{JoinConfig, Member, Reference, Segment, Visit};
+use thorp_client::{JoinConfig, Member, Reference, Segment, Transaction, Visit};
 use thorp_protocol::Redirector;
 use thorp_testing::{HomeNode, Link, SiteNode, Village, eventually};
 
 const NAME: &str = "thorp://alps/plan";
 
+/// A member, and the segment that it has opened: that takes a message to the home.
+type Joined = (Member, Segment);
+
 /// Two members at a site, and one at the home.
 struct Scene {
-    anna: Member,
-    ben: Member,
-    carol: Member,
+    anna: Joined,
+    ben: Joined,
+    carol: Joined,
     object: Reference,
     link: Link,
     site: SiteNode,
@@ -30,12 +33,20 @@ fn scene() -> Scene {
     let link = home.link(Duration::ZERO);
     let site = village.site("valley", &[&link]);
     let join = |address: String, name: &str| {
-        Member::join(JoinConfig::new(address).identity(village.member(name))).unwrap()
+        let config = JoinConfig::new(address).identity(village.member(name));
+        let member = Member::join(config).unwrap();
+        let segment = plan(&member);
+        (member, segment)
     };
     let [anna, ben] = ["anna", "ben"].map(|name| join(site.address().to_string(), name));
     let carol = join(home.address().to_string(), "carol");
-    let segment = plan(&anna);
-    let object = anna.transact(|tx| tx.create(&segment, "0")).unwrap();
+    let make = |tx: &mut Transaction| tx.create(&anna.1, "0");
+    let object = anna.0.transact(make).unwrap();
+    // Its page is in their caches from here on.
+    for (member, _) in [&anna, &ben] {
+        let read = |tx: &mut Transaction| tx.read(&object).map(<[u8]>::to_vec);
+        assert_eq!(member.transact(read).unwrap(), b"0");
+    }
     Scene {
         anna,
         ben,
@@ -57,7 +68,7 @@ impl Scene {
     }
 
     /// The holder closes its visit while another one waits at the site. That has the lock then.
-    fn hand_over(&self, mut held: Visit, next: &Member) -> Visit {
+    fn hand_over(&self, mut held: Visit, next: &Joined) -> Visit {
         let read = |visit: &mut Visit| {
             let number = String::from_utf8(visit.read(&self.object).unwrap()).unwrap();
             number.parse::<u32>().unwrap()
@@ -76,8 +87,8 @@ fn plan(member: &Member) -> Segment {
     member.open_or_create(NAME).unwrap()
 }
 
-fn locked(member: &Member) -> Visit {
-    Visit::open(member, "locking".parse().unwrap(), &[&plan(member)]).unwrap()
+fn locked((member, segment): &Joined) -> Visit {
+    Visit::open(member, "locking".parse().unwrap(), &[segment]).unwrap()
 }
 
 /// The link carries nothing while the lock goes from hand to hand: nobody needs a message to the home, or from it.
@@ -122,6 +133,7 @@ fn no_update_is_lost_among_those_that_hand_a_lock_over() {
     });
     let sum = scene
         .carol
+        .0
         .transact(|tx| tx.read(&scene.object).map(<[u8]>::to_vec))
         .unwrap();
     assert_eq!(sum, (ROUNDS * 3).to_string().into_bytes());
