@@ -195,7 +195,7 @@ impl<'a, C: Writable> Life<'a, C> {
             return heard;
         }
         report.send_modify(|report| {
-            let why = "it takes up what was committed before it came. No commit waits for that";
+            let why = "it takes up what was committed before it came";
             report.health = Health::Away(why.to_owned());
         });
         let Some(standby) = standby.filter(|_| is_waited_for) else {

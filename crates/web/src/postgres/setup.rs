@@ -383,7 +383,7 @@ async fn strangers(client: &Client, schema: &str) -> Result<Vec<String>, Postgre
         UNION ALL
         SELECT format('table %I has triggers or rules', relname)
             FROM pg_class WHERE relnamespace = (SELECT oid FROM space) AND (relhastriggers OR relhasrules)
-        LIMIT 8";
+        LIMIT 32";
     let rows = client.query(question, &[&schema]).await?;
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
