@@ -277,14 +277,16 @@ impl<'a, C: Writable> Life<'a, C> {
         if level != "logical" {
             return Err(PostgresError::WalLevel(level.to_owned()));
         }
+        // Without it, nothing of set-up is there.
+        let publishes_all = schema::publishes_all(client, name).await?;
+        let publishes_all =
+            publishes_all.ok_or_else(|| PostgresError::NoPublication(name.to_owned()))?;
         let lacking = rights::lacking(client, name).await?;
         if !lacking.is_empty() {
             return Err(PostgresError::Rights(lacking));
         }
-        match schema::publishes_all(client, name).await? {
-            Some(true) => {}
-            Some(false) => return Err(PostgresError::Publication(name.to_owned())),
-            None => return Err(PostgresError::NoPublication(name.to_owned())),
+        if !publishes_all {
+            return Err(PostgresError::Publication(name.to_owned()));
         }
         let next = next_xid(client).await?;
         self.numbers = Numbers::new(next);
