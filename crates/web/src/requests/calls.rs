@@ -187,10 +187,14 @@ impl Calls {
         }
         match self.requests.begin(begin.keys).await {
             Ok(update) => {
+                let Some(life) = self.requests.told_life().await else {
+                    let error = NotBegun::NoKeeper;
+                    return refused(StatusCode::SERVICE_UNAVAILABLE, error);
+                };
                 let update = update.leave_open();
                 let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
                 open.insert(update);
-                let seconds = self.requests.life().as_secs();
+                let seconds = life.as_secs();
                 let told = json!({ "update": update.to_string(), "seconds": seconds });
                 (StatusCode::OK, told)
             }

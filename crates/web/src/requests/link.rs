@@ -6,7 +6,6 @@ use crate::{clock, random};
 use std::fmt;
 use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use thorp_versions::{Followed, Versions};
@@ -26,6 +25,9 @@ const TOLD_WAITING: usize = 16_384;
 /// Which table the proxy reads now: its generation. None: that of no keeper that lives.
 type Present = Box<dyn Fn() -> Option<u64> + Send + Sync>;
 
+/// How long a keeper takes to say how long requests live, once it has acknowledged something.
+const TELLS_LIFE_WITHIN: Duration = Duration::from_secs(5);
+
 /// Updates of one proxy.
 #[derive(Clone)]
 pub struct Requests(Arc<Inner>);
@@ -33,8 +35,8 @@ pub struct Requests(Arc<Inner>);
 struct Inner {
     state: Mutex<State>,
     present: Present,
-    /// The longest life of a request, as the keeper says.
-    life_ms: AtomicU64,
+    /// The longest life of a request, when a keeper has said it.
+    life_ms: watch::Sender<Option<u64>>,
 }
 
 /// Both change together: what is open is what the keeper of this connection has been told, in the order of the messages.
@@ -92,7 +94,7 @@ impl Requests {
         Requests(Arc::new(Inner {
             state: Mutex::default(),
             present,
-            life_ms: AtomicU64::new(super::keep::REQUEST_LIFE.as_millis() as u64),
+            life_ms: watch::Sender::new(None),
         }))
     }
 
@@ -150,7 +152,17 @@ impl Requests {
 
     /// The longest time that the origin may work on one request, as the keeper says.
     pub fn life(&self) -> Duration {
-        Duration::from_millis(self.0.life_ms.load(Ordering::Relaxed))
+        let life_ms = *self.0.life_ms.borrow();
+        life_ms.map_or(super::keep::REQUEST_LIFE, Duration::from_millis)
+    }
+
+    /// The same, when the keeper has said it: that comes behind its first acknowledgements. None: it does not come.
+    pub(super) async fn told_life(&self) -> Option<Duration> {
+        let mut life_ms = self.0.life_ms.subscribe();
+        let told = life_ms.wait_for(Option::is_some);
+        let told = tokio::time::timeout(TELLS_LIFE_WITHIN, told).await;
+        let life_ms = *told.ok()?.ok()?;
+        life_ms.map(Duration::from_millis)
     }
 
     /// Ends an update that was [left open](Update::leave_open). False: it is over.
@@ -205,7 +217,7 @@ impl Requests {
             return Err(io::Error::other("the keeper is another user's"));
         }
         let (reads, mut writes) = stream.into_split();
-        let life_ms = self.0.life_ms.load(Ordering::Relaxed);
+        let life_ms = u64::try_from(self.life().as_millis()).unwrap_or(u64::MAX);
         let (list, mut told) = self.state().connect(clock::now_ms(), life_ms);
         let tells = async {
             let process = std::process::id();
@@ -235,7 +247,9 @@ impl Requests {
     fn hear(&self, message: ToProxy) {
         let mut state = self.state();
         match message {
-            ToProxy::Welcome { life_ms } => self.0.life_ms.store(life_ms, Ordering::Relaxed),
+            ToProxy::Welcome { life_ms } => {
+                self.0.life_ms.send_replace(Some(life_ms));
+            }
             ToProxy::Begun { update, generation } => state.open.begun(update, generation),
             ToProxy::Refused { update } => state.open.refused(update),
             ToProxy::Over { update } => state.open.over(update),
