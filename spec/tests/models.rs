@@ -92,51 +92,6 @@ fn hard_answers_hold() {
 }
 
 #[test]
-fn locks_hold() {
-    let runs = [
-        locks(),
-        locks_elsewhere(),
-        nobody_writes().with("Keeps", "1"),
-        locks_fail(nobody_writes(), "\"edge\", \"site\", \"home\""),
-    ];
-    holds("Locks", &runs, &["Forget"]);
-}
-
-#[test]
-fn weaker_locks_break() {
-    let off = |guard| locks().with(guard, "FALSE");
-    let guess = |guard| off(guard).with("Commits", "<<0, 1, 0>>");
-    breaks(&[
-        // Handed over while a commit is on its way.
-        (off("OpenWaits"), "Alone"),
-        (off("OpenWaits"), "Fresh"),
-        // Who had the lock writes by another edge, or by the site.
-        (off("EdgeCounts"), "Alone"),
-        (off("OlderTold"), "Alone"),
-        (off("LastAlone"), "Alone"),
-        (locks_fail(off("NewLife"), "\"site\""), "Alone"),
-        // A neighbour guesses the next number.
-        (guess("OwnNumber"), "Alone"),
-        (guess("LendsTracked"), "Alone"),
-        // The home grants the lock elsewhere, under a session that believes for longer.
-        (
-            locks_elsewhere()
-                .with("Lease", "2")
-                .with("TellsRest", "FALSE"),
-            "Exclusive",
-        ),
-    ]);
-}
-
-/// `make tla-deep`.
-#[test]
-#[ignore = "takes long: make tla-deep"]
-fn a_site_that_forgets_a_lock_breaks() {
-    // The lock got more time, and the site has forgotten it.
-    breaks(&[(locks_kept().with("HomeWord", "FALSE"), "Alone")]);
-}
-
-#[test]
 fn a_weaker_commit_breaks() {
     let off = |guard| commit().with(guard, "FALSE");
     breaks(&[
@@ -569,10 +524,6 @@ fn larger_villages_hold() {
         hard_votes().with("Commits", "2").with("Direct", "FALSE"),
         hard_site_restarts().with("Direct", "TRUE"),
         lagging(hard_answers()),
-        locks_kept(),
-        locks_fail(locks(), "\"edge\""),
-        locks_fail(locks(), "\"site\""),
-        locks_fail(locks(), "\"home\""),
     ];
     for run in runs {
         whole(&run);
@@ -795,32 +746,6 @@ fn hard_mods() -> Run {
 fn hard_mods_elsewhere() -> Run {
     let run = hard_mods().with("Lengths", "<<1>>");
     run.with("Elsewhere", "TRUE").with("Breaks", "{1}")
-}
-
-/// Two members of one site want the lock. The first one writes, also when it has given the lock back.
-fn locks() -> Run {
-    Run::of("Locks")
-}
-
-/// The same two, and nobody writes.
-fn nobody_writes() -> Run {
-    locks().with("Commits", "<<0, 0, 0>>")
-}
-
-/// A member elsewhere wants it, too, and nobody writes.
-fn locks_elsewhere() -> Run {
-    nobody_writes().with("Asks", "<<1, 1, 1>>")
-}
-
-/// One of these fails once.
-fn locks_fail(run: Run, kinds: &str) -> Run {
-    run.with("Faults", "1")
-        .with("Kinds", &format!("{{{kinds}}}"))
-}
-
-/// One asks for more time.
-fn locks_kept() -> Run {
-    locks().with("Keeps", "1").with("Lease", "2")
 }
 
 /// The obvious protocol: a right is checked when somebody asks for a page.

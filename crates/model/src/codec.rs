@@ -10,7 +10,7 @@ use postcard::ser_flavors::Flavor;
 
 /// The version of everything on the wire. Nodes of different versions refuse
 /// each other with a clear error.
-pub const PROTOCOL_VERSION: u16 = 18;
+pub const PROTOCOL_VERSION: u16 = 17;
 
 /// Why bytes are not a message, or a message not a frame.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -81,7 +81,7 @@ pub use ids::{
 pub use image::{Content, Draft, Image, ImageEdit, MalformedImage, Overflow};
 pub use lack::{Lack, SpaceBound, people_bytes};
 pub use left::{LeftNumbers, LeftRecord, WhyLeft};
-pub use lock::{Fence, Lent, Lock, LockMode};
+pub use lock::{Fence, Lock, LockMode};
 pub use machine::{Action, Command, Direction, Event, Outbox, StateMachine};
 pub use message::{
     CallError, CallId, CallRequest, CallResponse, CommitRequest, Decision, Doubt, DoubtHome, Down,

@@ -612,15 +612,6 @@ pub const LOCK_WANTED_MS_MAX: u64 = 600_000;
 /// Whoever wants a lock, or to write where another holds one, and has not tried for so many milliseconds, wants it no more (rule C5).
 pub const LOCK_WANT_FORGOTTEN_MS: u64 = 30_000;
 
-/// The numbers of a lock that is granted by way of a site: its own, and one for each time that the site hands it over (rule C5).
-pub const LENT_NUMBERS: u64 = 1_024;
-
-/// How long a session waits at its site for a lent lock, in milliseconds. Then it waits at the home (rule C5).
-pub const LENT_WAIT_MS_MAX: u64 = 10_000;
-
-/// Locks of a home that a site tracks, and sessions that wait there for lent ones: as many of each (rule C5).
-pub const TRACKED_LOCKS_MAX: usize = 1_024;
-
 /// Ended locks that a home remembers, so that a session that ends one again hears the same (rule C5).
 pub const LOCKS_ENDED_MAX: usize = 1_024;
 

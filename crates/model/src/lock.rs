@@ -1,6 +1,5 @@
 //! Locks: what one session reads and writes while nobody else writes (rule C5).
 
-use crate::limits::LENT_NUMBERS;
 use crate::{Incarnation, MemberId, Principal, SegmentId};
 use alloc::vec::Vec;
 use core::fmt;
@@ -63,31 +62,9 @@ impl Lock {
     }
 }
 
-/// A lock that a site hands over among the sessions below it (rule C5).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Lent {
-    /// The site, by its process start: one that starts again is another one.
-    pub site: MemberId,
-}
-
-impl Fence {
-    /// Whether a number is one of those with which a lock is handed over that was granted by way of a site. The lock's own number is
-    /// the first of them.
-    pub fn lends(self, number: Fence) -> bool {
-        let place = number.0.checked_sub(self.0);
-        place.is_some_and(|place| place < LENT_NUMBERS)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_lock_has_its_numbers_alone() {
-        let lends = |number| Fence(10).lends(Fence(number));
-        assert!(!lends(9) && lends(10) && lends(9 + LENT_NUMBERS) && !lends(10 + LENT_NUMBERS));
-    }
 
     #[test]
     fn only_readers_are_beside_each_other() {

@@ -274,10 +274,6 @@ notes! {
     LeaseRecalled,
     /// Rule C5: a home granted a lock.
     LockGranted,
-    /// Rule C5: a home lent a lock to a site.
-    LockLent,
-    /// Rule C5: a site handed a lent lock over.
-    LockHandedOver,
     /// Rule C5: a lock was given back, or its time was over, or its holder lost the right.
     LockEnded,
     /// Rule C5: a home refused a commit because a session holds a lock.

@@ -433,32 +433,8 @@ bugs! {
     SavedNotKept,
     /// Rule C5: a home that starts again does not look when the locks end that it finds.
     FoundLockNotLooked,
-    /// Trap C44: a site hands a lock over while a commit under it is on its way.
-    HandsOverOpen,
-    /// Trap C45: a home takes what is written under a lent lock by every edge.
-    LentByAnyEdge,
-    /// Trap C46: a home takes what is written under a lent lock by a session that had it before.
-    OldNumberTaken,
-    /// Trap C47: a site lets others write under the number of a session that has the lock.
-    OthersUnderLent,
-    /// Trap C48: a site hands a lock over that somebody elsewhere waits for.
-    HandsOverRecalled,
-    /// Trap C49: a site tells whoever gets a lock that the lease is a whole one.
-    HandsOverWhole,
-    /// Trap C50: a lent lock lasts although others may write there from now on.
-    LentOutlivesRight,
     /// Rule C2: a change that a reader may miss does not count as missed.
     MissedNotCounted,
-    /// Rule C2: a home does not count the shares of logs when it answers.
-    ShareNotCounted,
-    /// Rule C2: a log answers more updates than its share.
-    ShareExceeded,
-    /// Trap C11: a share is free again when its update is saved, and not when it is seen.
-    ShareFreeWhenSaved,
-    /// Trap C11: a share is free again when the stream has ended.
-    ShareFreeWithStream,
-    /// Trap C24: a home does not count the shares of logs below sites.
-    ShareBelowSiteNotCounted,
     /// Rule C5: a program hears of a lock whose time is over already, because its turn came late.
     LateLockTold,
     /// Rule C5: a home that ended a lock does not know so when the call comes again.

@@ -15,9 +15,8 @@ use serde::{Deserialize, Serialize};
 /// The version of these records. A home refuses to open later ones; version 1
 /// had nothing set aside, version 2 had no rights lists, version 3 had no delegations, version 4 had no shares of names,
 /// version 5 had no system pages, version 6 had no refusals of procedures, version 7 had no logs, version 8 had no locks,
-/// version 9 had no procedure that met a key that was taken, version 10 had no author of an update that was not proven,
-/// version 11 had no lent locks.
-pub const FORMAT_VERSION: u32 = 12;
+/// version 9 had no procedure that met a key that was taken, version 10 had no author of an update that was not proven.
+pub const FORMAT_VERSION: u32 = 11;
 
 /// Whether this program can go on from records of a version.
 pub fn is_known_format(format: u32) -> bool {
@@ -388,7 +387,6 @@ const SAVED_PREFIX: &[u8] = b"saved/";
 const LEASE_PREFIX: &[u8] = b"lease/";
 const READ_LEASE_PREFIX: &[u8] = b"readlease/";
 const LOCK_PREFIX: &[u8] = b"lock/";
-const LENT_PREFIX: &[u8] = b"lent/";
 const UPDATE_PREFIX: &[u8] = b"update/";
 const CONFLICT_PREFIX: &[u8] = b"conflict/";
 /// `meta/fence`: the highest number of a lock that was granted (rule C5).
@@ -458,22 +456,6 @@ pub fn lock_range() -> (Vec<u8>, Vec<u8>) {
 /// The number in such a key.
 pub fn lock_of(key: &[u8]) -> Option<Fence> {
     let fence = key.strip_prefix(LOCK_PREFIX)?;
-    Some(Fence(u64::from_be_bytes(fence.try_into().ok()?)))
-}
-
-/// The key of a lock that is lent to a site: `meta/lent/FENCE`, with a [`Lent`](crate::Lent). Its [`lock_key`] is there, too.
-pub fn lent_key(fence: Fence) -> Vec<u8> {
-    [LENT_PREFIX, &fence.0.to_be_bytes()].concat()
-}
-
-/// The range of all such keys.
-pub fn lent_range() -> (Vec<u8>, Vec<u8>) {
-    (LENT_PREFIX.to_vec(), b"lent0".to_vec())
-}
-
-/// The number in such a key.
-pub fn lent_of(key: &[u8]) -> Option<Fence> {
-    let fence = key.strip_prefix(LENT_PREFIX)?;
     Some(Fence(u64::from_be_bytes(fence.try_into().ok()?)))
 }
 

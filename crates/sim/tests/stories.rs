@@ -321,14 +321,6 @@ const CAUGHT: &[(Bug, &str)] = &[
     (Bug::SavedNotKept, "trap-c43-saved-and-not-told"),
     (Bug::FoundLockNotLooked, "a-lock-of-a-dead-holder-ends"),
     (Bug::MissedNotCounted, "two-readers-that-may-miss"),
-    (Bug::ShareNotCounted, "trap-c11-a-share-of-a-bound"),
-    (Bug::ShareExceeded, "trap-c11-a-share-of-a-bound"),
-    (Bug::ShareFreeWhenSaved, "trap-c11-a-share-of-a-bound"),
-    (Bug::ShareFreeWithStream, "trap-c11-a-share-after-a-cut"),
-    (
-        Bug::ShareBelowSiteNotCounted,
-        "trap-c24-a-share-below-a-site",
-    ),
     (Bug::LateLockTold, "a-lock-that-comes-late"),
     (Bug::EndedLockForgotten, "a-lock-is-ended-once"),
     (
@@ -338,13 +330,6 @@ const CAUGHT: &[(Bug, &str)] = &[
     (Bug::WantNotCounted, "a-lock-that-others-want-for-long"),
     (Bug::WantNeverForgotten, "who-wanted-a-lock-once"),
     (Bug::DebtForgiven, "a-debt-outlives-its-pull"),
-    (Bug::HandsOverOpen, "trap-c44-a-commit-under-way"),
-    (Bug::LentByAnyEdge, "trap-c45-a-lent-lock-by-another-edge"),
-    (Bug::OldNumberTaken, "trap-c46-the-number-of-before"),
-    (Bug::OthersUnderLent, "trap-c47-the-number-of-a-neighbour"),
-    (Bug::HandsOverRecalled, "trap-c48-somebody-elsewhere-waits"),
-    (Bug::HandsOverWhole, "trap-c49-the-rest-of-a-lease"),
-    (Bug::LentOutlivesRight, "trap-c50-a-lent-lock-and-a-right"),
 ];
 
 /// Which test of another crate catches which bug, because what it breaks has no place in a story.

@@ -161,14 +161,6 @@ fn of_visits() -> Rows {
             bytes(model::KEEP_BYTES_MAX),
         ),
         (
-            "locks of a home that a site can hand over, and sessions that wait there for them, each",
-            count(model::TRACKED_LOCKS_MAX),
-        ),
-        (
-            "times that a site hands one lock over",
-            count(model::LENT_NUMBERS as usize - 1),
-        ),
-        (
             "times that a conflict routine sends a refused update again",
             count(model::CONFLICT_ATTEMPTS_MAX as usize),
         ),
@@ -212,10 +204,6 @@ fn of_time() -> Rows {
         (
             "a lock that somebody else waits for",
             seconds(Duration::from_millis(model::LOCK_WANTED_MS_MAX)),
-        ),
-        (
-            "a session that waits at its site for a lent lock",
-            seconds(Duration::from_millis(model::LENT_WAIT_MS_MAX)),
         ),
         (
             "a lease to write what the home has not seen",

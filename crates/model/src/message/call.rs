@@ -266,9 +266,6 @@ pub enum CallResponse {
     Leased {
         /// So long.
         lease_ms: u32,
-        /// So many updates a log may answer under a lease to write before readers with hard bounds have seen them (rule C2). None:
-        /// readers set no bound.
-        share: Option<u32>,
     },
     /// Everything is here that was answered before the pull left (rule C3).
     Pulled,
@@ -282,11 +279,6 @@ pub enum CallResponse {
     },
     /// The lock is over.
     Unlocked,
-    /// To a site: another session below it holds the lock, and the caller may have it. The site hands it over (rule C5).
-    Lent {
-        /// The number with which the home has granted the lock. Whoever gets it from the site has it under the next numbers.
-        fence: Fence,
-    },
 }
 
 /// A vote in doubt as a home lists it (rule R7).

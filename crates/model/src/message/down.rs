@@ -2,7 +2,7 @@
 
 use super::{CallError, CallId, CallResponse, Keep, Kept, PeerImage, Refusal, Told};
 use crate::{
-    Attempt, Audience, CommitId, EntryNo, Epoch, Fence, HomeId, Image, MemberId, NameId, Outcome,
+    Attempt, Audience, CommitId, EntryNo, Epoch, HomeId, Image, MemberId, NameId, Outcome,
     PageChange, PageDigest, PageId, PartDigest, Position, Receipt, ReportNo, SegmentId, Stamp,
     UpdateId, Verdict,
 };
@@ -76,8 +76,6 @@ pub enum Down {
     Keep(Box<Keep>),
     /// What has become of an update that was to be kept.
     Kept(Kept),
-    /// To a site: hand a lock over no more, or forget it (rule C5).
-    RecallLock(RecallLock),
 }
 
 impl Down {
@@ -127,7 +125,6 @@ impl Down {
             Down::Recall(recall) => recall.home,
             Down::Keep(keep) => keep.home,
             Down::Kept(kept) => kept.home,
-            Down::RecallLock(recall) => recall.home,
         }
     }
 }
@@ -194,17 +191,6 @@ pub struct Recall {
     pub home: HomeId,
     /// The segments.
     pub segments: Vec<SegmentId>,
-}
-
-/// A home wants a lent lock back: the site below hands it over no more (rule C5).
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct RecallLock {
-    /// The home of the lock.
-    pub home: HomeId,
-    /// The number with which the home has granted the lock.
-    pub fence: Fence,
-    /// The home takes no number that was lent with the lock any more: the site forgets it.
-    pub is_over: bool,
 }
 
 /// A stream begins: forget what another epoch told.

@@ -20,14 +20,14 @@ pub use commit::{
 };
 pub use down::{
     Begin, CallResult, Committed, Down, End, FetchRefusal, FetchResponse, FetchResult, Get,
-    Heartbeat, Hint, Joined, Judged, Recall, RecallLock, Redirect, Refused, Resynchronised, Saved,
-    SeenWanted, Step, Tell, Unwatched, Voted, Withheld,
+    Heartbeat, Hint, Joined, Judged, Recall, Redirect, Refused, Resynchronised, Saved, SeenWanted,
+    Step, Tell, Unwatched, Voted, Withheld,
 };
 pub use joint::{Joint, JointAnswer, JointPart, JointQuestion, OtherHome};
 pub use keep::{InCustody, Keep, Kept, NotKept};
 pub use up::{
-    Ack, Call, Decide, Denied, Evict, Fetch, GiveBack, Heads, Judge, Lending, Report, Reported,
-    Save, Seen, Settled, Told, Up, Watch,
+    Ack, Call, Decide, Denied, Evict, Fetch, GiveBack, Heads, Judge, Report, Reported, Save, Seen,
+    Settled, Told, Up, Watch,
 };
 
 use crate::limits::{HOME_NAME_BYTES_MAX, HOME_NAMES_MAX};

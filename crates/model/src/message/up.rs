@@ -3,9 +3,9 @@
 use super::{CallId, CallRequest, CommitRequest, Decision, Keep, Kept, PeerImage};
 use crate::limits::{PROOF_BYTES_MAX, REPORTED_NAME_BYTES_MAX};
 use crate::{
-    Attempt, AuthorText, Authorship, Claim, CommitId, CustodyText, EntryNo, Epoch, Fence, HomeId,
-    LogHead, MemberId, PageId, Position, Privilege, Proof, Registration, ReportNo, SegmentId,
-    Update, UpdateId,
+    Attempt, AuthorText, Authorship, Claim, CommitId, CustodyText, EntryNo, Epoch, HomeId, LogHead,
+    MemberId, PageId, Position, Privilege, Proof, Registration, ReportNo, SegmentId, Update,
+    UpdateId,
 };
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -54,8 +54,6 @@ pub enum Up {
     Keep(Box<Keep>),
     /// What has become of the update of a neighbour. It goes to that neighbour.
     Kept(Kept),
-    /// I track a lock, and hand it over if you lend it; or I hand it over no more (rule C5).
-    Lending(Lending),
 }
 
 impl Up {
@@ -81,7 +79,6 @@ impl Up {
             Up::Seen(seen) => seen.home,
             Up::Keep(keep) => keep.home,
             Up::Kept(kept) => kept.home,
-            Up::Lending(lending) => lending.home,
         }
     }
 
@@ -103,7 +100,6 @@ impl Up {
             | Up::Seen(_)
             | Up::Keep(_)
             | Up::Kept(_)
-            | Up::Lending(_)
             | Up::Commit(_)
             | Up::Decide(_)
             | Up::Settled(_)
@@ -232,18 +228,6 @@ pub struct Seen {
     pub after: Position,
     /// Up to this one.
     pub position: Position,
-}
-
-/// What a site does about a lock that was granted to a session below it (rule C5).
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Lending {
-    /// The home of the lock.
-    pub home: HomeId,
-    /// The number with which the home has granted the lock.
-    pub fence: Fence,
-    /// The site hands it over no more, and a session has it under this number: no other one counts from here on. None: the site tracks
-    /// it from here on, and the home may lend it.
-    pub last: Option<Fence>,
 }
 
 /// A node below the child wanted to read a segment that it may not read (rule R8).

@@ -170,17 +170,13 @@ pub(crate) fn results() -> Vec<Result<CallResponse, CallError>> {
                 refused: vec![299],
             }],
         },
-        CallResponse::Leased {
-            lease_ms: 60_000,
-            share: Some(3),
-        },
+        CallResponse::Leased { lease_ms: 60_000 },
         CallResponse::Pulled,
         CallResponse::Locked {
             fence: FENCE,
             lease_ms: 60_000,
         },
         CallResponse::Unlocked,
-        CallResponse::Lent { fence: FENCE },
         CallResponse::Joint(JointAnswer::NotReached),
         CallResponse::Joint(JointAnswer::Of(vec![
             JointPart::Kept,

@@ -22,12 +22,12 @@ pub(crate) fn all() -> Vec<Sample> {
     let samples: Vec<Sample> = messages.map(|message| encoded(&message)).collect();
     assert_eq!(
         variants(&samples, "up"),
-        20,
+        19,
         "a kind of message has no sample"
     );
     assert_eq!(
         variants(&samples, "down"),
-        27,
+        26,
         "a kind of message has no sample"
     );
     samples
@@ -76,7 +76,6 @@ fn up_name(up: &Up) -> &'static str {
         Up::Seen(_) => "seen",
         Up::Keep(_) => "keep",
         Up::Kept(_) => "kept",
-        Up::Lending(_) => "lending",
     }
 }
 
@@ -106,7 +105,6 @@ fn down_name(down: &Down) -> &'static str {
         Down::Withheld(_) => "withheld",
         Down::SeenWanted(_) => "seen wanted",
         Down::Recall(_) => "recall",
-        Down::RecallLock(_) => "recall lock",
         Down::Keep(_) => "keep",
         Down::Kept(_) => "kept",
     }
@@ -160,16 +158,6 @@ fn ups() -> Vec<Up> {
             is_leased: true,
         }))),
         Up::Kept(kept(Err(NotKept::LogFull))),
-        Up::Lending(message::Lending {
-            home: HOME,
-            fence: Fence(300),
-            last: None,
-        }),
-        Up::Lending(message::Lending {
-            home: HOME,
-            fence: Fence(300),
-            last: Some(Fence(301)),
-        }),
         Up::Update(told()),
         Up::GiveBack(message::GiveBack {
             home: HOME,
@@ -420,11 +408,6 @@ fn downs() -> Vec<Down> {
         Down::Recall(message::Recall {
             home: HOME,
             segments: vec![SEGMENT],
-        }),
-        Down::RecallLock(message::RecallLock {
-            home: HOME,
-            fence: Fence(300),
-            is_over: true,
         }),
         Down::Keep(Box::new(keep())),
         Down::Kept(kept(Err(NotKept::OtherLog(NameId::of("office"))))),

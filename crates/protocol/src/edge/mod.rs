@@ -18,6 +18,5 @@ pub(crate) mod reports;
 pub(crate) mod send_window;
 pub(crate) mod shares;
 pub(crate) mod slow_holders;
-pub(crate) mod turns;
 pub(crate) mod unseen;
 pub(crate) mod upstream;

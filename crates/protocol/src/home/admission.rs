@@ -79,7 +79,6 @@ impl Admission {
             OnDurable::NoPage(..)
             | OnDurable::Ask(..)
             | OnDurable::Recall(..)
-            | OnDurable::RecallLock(..)
             | OnDurable::Nothing => None,
         }
     }
@@ -137,10 +136,8 @@ fn count_of<'a>(under_way: &'a mut UnderWay, then: &OnDurable) -> Option<&'a mut
         OnDurable::Answer(..) | OnDurable::Outcome(..) | OnDurable::Watermark(..) => {
             Some(&mut under_way.calls)
         }
-        OnDurable::NoPage(..)
-        | OnDurable::Ask(..)
-        | OnDurable::Recall(..)
-        | OnDurable::RecallLock(..)
-        | OnDurable::Nothing => None,
+        OnDurable::NoPage(..) | OnDurable::Ask(..) | OnDurable::Recall(..) | OnDurable::Nothing => {
+            None
+        }
     }
 }

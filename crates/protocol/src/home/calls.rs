@@ -561,9 +561,6 @@ impl Calls<'_> {
         let wants = LockMode::Write;
         let holder = self.tables.segment_locks.want(&[id], wants, now.mono);
         if let Some(holder) = holder {
-            for fence in self.tables.segment_locks.all_against(&[id], wants) {
-                self.tables.segment_locks.recall(fence);
-            }
             let name = self.tables.audit.name(holder.name()).unwrap_or_default();
             return Err(CallError::Locked { name });
         }

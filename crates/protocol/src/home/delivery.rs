@@ -73,14 +73,6 @@ impl Delivery<'_> {
                 outbox.note(Note::LeaseRecalled);
                 outbox.down(edge, Down::Recall(message::Recall { home, segments }));
             }
-            OnDurable::RecallLock(edge, fence, is_over) => {
-                let recall = message::RecallLock {
-                    home,
-                    fence,
-                    is_over,
-                };
-                outbox.down(edge, Down::RecallLock(recall));
-            }
             OnDurable::NoPage(page, waiter) => {
                 let child = self
                     .serve

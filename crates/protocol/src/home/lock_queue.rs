@@ -1,34 +1,21 @@
 //! The sessions that wait for locks (rule C5).
 
-use crate::edge::turns::{self, InTurn};
 use crate::home::calls::Caller;
 use alloc::vec::Vec;
 use thorp_model::planted::Bug;
-use thorp_model::{EdgeId, LockMode, MemberId, Millis, NameId, SegmentId, planted};
+use thorp_model::{EdgeId, LockMode, Millis, NameId, SegmentId, planted};
 
 /// A session that waits for a lock.
 #[derive(Debug)]
 pub(super) struct Waiting {
     pub(super) caller: Caller,
     pub(super) carrier: Option<NameId>,
-    /// The site below that brings it, if that can hand the lock over.
-    pub(super) site: Option<MemberId>,
     pub(super) mode: LockMode,
     pub(super) segments: Vec<SegmentId>,
     /// It waits no longer.
     pub(super) due: Millis,
     /// How many calls of its name are served before it, beside those of others. [`LockQueue::push`] sets it.
     pub(super) round: u64,
-}
-
-impl InTurn for Waiting {
-    fn turn(&self) -> (NameId, u64) {
-        (self.caller.who.name, self.round)
-    }
-
-    fn set_round(&mut self, round: u64) {
-        self.round = round;
-    }
 }
 
 /// The sessions that wait for locks, in the order in which they get them.
@@ -64,8 +51,15 @@ impl LockQueue {
     }
 
     /// A session waits from now on. Nobody gets more turns by waiting more often.
-    pub(super) fn push(&mut self, waiting: Waiting) {
-        turns::push(&mut self.waiting, waiting);
+    pub(super) fn push(&mut self, mut waiting: Waiting) {
+        let name = waiting.caller.who.name;
+        let of_name = self.waiting.iter().rev();
+        let mut of_name = of_name.filter(|before| before.caller.who.name == name);
+        let first = self.waiting.first().map_or(0, |before| before.round);
+        waiting.round = of_name.next().map_or(first, |before| before.round + 1);
+        let round = waiting.round;
+        let place = self.waiting.partition_point(|before| before.round <= round);
+        self.waiting.insert(place, waiting);
         self.is_stirred = true;
     }
 
@@ -94,7 +88,7 @@ impl LockQueue {
 mod tests {
     use super::*;
     use alloc::vec;
-    use thorp_model::{CallId, Principal};
+    use thorp_model::{CallId, MemberId, Principal};
 
     fn waiting(name: u64, number: u64) -> Waiting {
         let name = NameId(name);
@@ -112,7 +106,6 @@ mod tests {
                 ends_unknown: false,
             },
             carrier: None,
-            site: None,
             mode: LockMode::Write,
             segments: vec![SegmentId(1)],
             due: Millis(100),

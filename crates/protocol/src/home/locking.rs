@@ -5,20 +5,18 @@ use crate::home::calls::{Caller, check_right};
 use crate::home::lock_queue::{LockQueue, Waiting};
 use crate::home::log::Log;
 use crate::home::log::queue::OnDurable;
-use crate::home::readers::InLogs;
 use crate::home::rights::is_operators_path;
-use crate::home::segment_locks::Via;
 use crate::home::tables::Tables;
 use crate::home::writers::Writers;
 use crate::home::{Outbox, responses};
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 use thorp_model::limits::{LOCK_PATIENCE_MS_MAX, LOCK_SEGMENTS_MAX, LOCKS_MAX, LOCKS_OF_NAME_MAX};
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CallError, CallId, CallResponse, EdgeId, Fence, Incarnation, Lock, LockMode, MemberId, Millis,
-    NameId, NodeKind, Note, Now, Op, Purpose, Right, SegmentId, message, planted,
+    CallError, CallId, CallResponse, Fence, Incarnation, Lock, LockMode, MemberId, Millis, NameId,
+    Note, Now, Op, Purpose, Right, SegmentId, planted,
 };
 
 /// How often it is looked whether a vote, or the lease of a writer, still stands against a lock, in milliseconds.
@@ -75,9 +73,11 @@ impl Locking<'_> {
         wanted: Wanted,
         outbox: &mut Outbox,
     ) {
-        let via = self.via(caller);
-        if let Some(fence) = self.tables.segment_locks.of_call(caller.call, via.site) {
-            let lease_ms = self.tables.segment_locks.keep(fence, via, now.mono);
+        if let Some(fence) = self.tables.segment_locks.of_call(caller.call) {
+            let lease_ms = self
+                .tables
+                .segment_locks
+                .keep(fence, caller.call.member, now.mono);
             let again = lease_ms.map(|lease_ms| CallResponse::Locked { fence, lease_ms });
             return self.answer(caller, again);
         }
@@ -91,7 +91,6 @@ impl Locking<'_> {
         self.queue.push(Waiting {
             caller,
             carrier,
-            site: via.site,
             mode: wanted.mode,
             segments: wanted.segments,
             due: now.mono.plus(u64::from(patience_ms)),
@@ -136,112 +135,25 @@ impl Locking<'_> {
 
     /// A holder asks for more time.
     pub(super) fn keep(&mut self, now: Millis, caller: Caller, fence: Fence) {
-        let via = self.via(caller);
-        let lent = self.tables.segment_locks.lent_segments(fence, via);
-        let carrier = self.children.get(caller.edge);
-        let carrier = carrier.map(|child| child.node.name());
-        let may = lent.is_none_or(|segments| {
-            let checked = self.check_rights((caller, carrier), &segments);
-            checked.is_ok()
-        });
-        let kept = match may {
-            true => self.tables.segment_locks.keep(fence, via, now),
-            false => Err(CallError::LockLost),
-        };
+        let member = caller.call.member;
+        let kept = self.tables.segment_locks.keep(fence, member, now);
         let kept = kept.map(|lease_ms| CallResponse::Locked { fence, lease_ms });
         self.answer(caller, kept);
     }
 
     /// A session needs its lock no more.
     pub(super) fn unlock(&mut self, now: Now, caller: Caller, fence: Fence, outbox: &mut Outbox) {
-        let via = self.via(caller);
-        let member = via.member;
         let locks = &mut self.tables.segment_locks;
-        let ended = locks.end(fence, via);
-        let is_forgotten = ended.is_empty() && planted::is(Bug::EndedLockForgotten);
+        let member = caller.call.member;
+        let ended = locks.end(fence, member);
+        let is_forgotten = ended.is_none() && planted::is(Bug::EndedLockForgotten);
         let unlocked = match locks.was_ended(fence, member) && !is_forgotten {
             true => Ok(CallResponse::Unlocked),
             false => Err(CallError::LockLost),
         };
         self.answer(caller, unlocked);
-        self.ended(ended, outbox);
+        self.ended(ended.into_iter().collect(), outbox);
         self.finish(now, outbox);
-    }
-
-    /// Whose call it is, and the site that brings it.
-    fn via(&self, caller: Caller) -> Via {
-        let child = self.children.get(caller.edge);
-        let site = child.filter(|child| child.kind != NodeKind::Member);
-        Via {
-            member: caller.call.member,
-            site: site.map(|site| site.node),
-        }
-    }
-
-    /// A site tracks a lock, or hands it over no more.
-    pub(super) fn lending(&mut self, edge: EdgeId, lending: &message::Lending) {
-        let child = self.children.get(edge);
-        let site = child.filter(|child| child.kind != NodeKind::Member);
-        if let Some(site) = site {
-            let locks = &mut self.tables.segment_locks;
-            locks.lending(site.node, lending.fence, lending.last);
-            self.queue.is_stirred = true;
-        }
-    }
-
-    /// Whoever waits for a lock that a session of the same site holds, and nobody else waits for, waits at that site.
-    fn lend(&mut self, now: Now, outbox: &mut Outbox) {
-        let locks = &self.tables.segment_locks;
-        let (mut inside, mut elsewhere) = (BTreeSet::new(), BTreeSet::new());
-        for waiting in &self.queue.waiting {
-            match locks.lendable((&waiting.segments, waiting.mode), waiting.site, now.mono) {
-                Some(fence) => {
-                    inside.insert(fence);
-                }
-                None => elsewhere.extend(locks.all_against(&waiting.segments, waiting.mode)),
-            }
-        }
-        for fence in &elsewhere {
-            self.tables.segment_locks.recall(*fence);
-        }
-        for fence in inside.difference(&elsewhere) {
-            self.lend_one(*fence, now, outbox);
-        }
-    }
-
-    fn lend_one(&mut self, fence: Fence, now: Now, outbox: &mut Outbox) {
-        let segments = self.tables.segment_locks.segments(fence);
-        if self.tables.votes.writes_in(&segments) || !self.log.has_space() {
-            return;
-        }
-        let ops = self.tables.segment_locks.lend(fence);
-        if !ops.is_empty() {
-            outbox.note(Note::LockLent);
-            let purpose = Purpose::Housekeeping;
-            self.log
-                .append_ops(purpose, ops, OnDurable::Nothing, outbox);
-        }
-        let locks = &self.tables.segment_locks;
-        let is_of = |waiting: &mut Waiting| {
-            let wanted = (&waiting.segments[..], waiting.mode);
-            locks.lendable(wanted, waiting.site, now.mono) == Some(fence)
-        };
-        let of: Vec<Waiting> = self.queue.waiting.extract_if(.., is_of).collect();
-        for waiting in of {
-            self.answer(waiting.caller, Ok(CallResponse::Lent { fence }));
-        }
-    }
-
-    /// Sites learn which locks they hand over no more, behind all that they were lent.
-    fn tell_sites(&mut self) {
-        for recalled in self.tables.segment_locks.take_recalled() {
-            // A site without an edge asks when its stream begins.
-            if let Some(edge) = self.children.edge_of(recalled.site) {
-                let (fence, is_over) = (recalled.fence, recalled.is_over);
-                self.log
-                    .after_all(OnDurable::RecallLock(edge, fence, is_over));
-            }
-        }
     }
 
     fn ended(&mut self, ops: Vec<Op>, outbox: &mut Outbox) {
@@ -260,8 +172,7 @@ impl Locking<'_> {
         let has_ended = self.tables.segment_locks.take_has_ended();
         let rights_changed = self.tables.segment_locks.take_rights_changed();
         let is_stirred = core::mem::take(&mut self.queue.is_stirred);
-        let is_recalled = self.tables.segment_locks.has_recalled();
-        if !is_stirred && !has_ended && !is_due && !rights_changed && !is_recalled {
+        if !is_stirred && !has_ended && !is_due && !rights_changed {
             return;
         }
         let over = self.tables.segment_locks.take_over(now.mono);
@@ -288,8 +199,6 @@ impl Locking<'_> {
                 }
             }
         }
-        self.lend(now, outbox);
-        self.tell_sites();
         // What has ended just now was looked at.
         self.tables.segment_locks.take_has_ended();
         let due = self.queue.waiting.iter().map(|waiting| waiting.due).min();
@@ -309,8 +218,8 @@ impl Locking<'_> {
             return Some(String::new());
         }
         let is_voted = self.tables.votes.writes_in(segments) && !planted::is(Bug::LockBesideVote);
-        let is_written = self.writers.in_logs(segments, now) != InLogs::Nobody
-            && !planted::is(Bug::LockBesideWriter);
+        let is_written =
+            self.writers.may_write(segments, now) && !planted::is(Bug::LockBesideWriter);
         if is_written {
             self.recall(segments, now);
         }
@@ -364,7 +273,7 @@ impl Locking<'_> {
             segments: segments.clone(),
         };
         let lease_ms = lock.lease_ms;
-        let (fence, ops) = self.tables.segment_locks.grant(lock, waiting.site, now);
+        let (fence, ops) = self.tables.segment_locks.grant(lock, now);
         outbox.note(Note::LockGranted);
         let granted = Ok(CallResponse::Locked { fence, lease_ms });
         if planted::is(Bug::LockBeforeStep) {

@@ -56,7 +56,6 @@ mod lists;
 mod lock_queue;
 mod locking;
 pub(crate) mod log;
-mod mod_shares;
 mod name_limits;
 mod opening;
 mod operators;
@@ -128,10 +127,9 @@ use thorp_model::limits::{CHILDREN_MAX, CLAIMS_MAX, HEARTBEAT_MS, LEASES_PER_CHI
 use thorp_model::planted::Bug;
 use thorp_model::{
     CallError, CallRequest, Claim, Closed, CommitRequest, Direction, Down, EdgeId, Epoch, Event,
-    HomeId, LifeEnd, LifeId, LogHead, Mark, MemberId, Message, Millis, NameId, NodeKind,
-    NotDelegated, Note, Now, Outcome, PageId, Peer, Position, Principal, Privilege, Purpose,
-    Reader, Receipt, Refusal, Right, Stamp, StateMachine, StorageError, Up, UpdateId, Verdict,
-    message, planted,
+    HomeId, LifeEnd, LifeId, LogHead, Mark, Message, Millis, NameId, NodeKind, NotDelegated, Note,
+    Now, Outcome, PageId, Peer, Position, Principal, Privilege, Purpose, Reader, Receipt, Refusal,
+    Right, Stamp, StateMachine, StorageError, Up, UpdateId, Verdict, message, planted,
 };
 
 /// Why a closed home ends an edge.
@@ -648,7 +646,6 @@ impl Home {
                 Privilege::Read { .. } => self.reading().give_back(edge, &back.segments),
             },
             Up::Seen(seen) => self.reading().seen(edge, &seen, outbox),
-            Up::Lending(lending) => self.locking().lending(edge, &lending),
             Up::Decide(decide) => self.decide(now, edge, &decide, outbox),
             Up::Settled(settled) => self.decisions().settled(settled.commit, outbox),
             Up::Call(call) => self.called(now, (edge, who), call, outbox),
@@ -792,11 +789,11 @@ impl Home {
             } => match privilege {
                 Privilege::Write => writing.lease(now.mono, caller, &segments, outbox),
                 Privilege::Read { mods } => {
-                    let writers = self.writers.in_logs(&segments, now.mono);
+                    let is_written = self.writers.may_write(&segments, now.mono);
                     let wanted = Leasing {
                         segments: &segments,
                         mods,
-                        writers,
+                        is_written,
                     };
                     self.reading().lease((caller, carrier), wanted, outbox);
                 }
@@ -833,13 +830,6 @@ impl Home {
         let child = self.children.get(edge);
         let site = child.filter(|child| child.kind != NodeKind::Member);
         site.map(|site| site.node.name())
-    }
-
-    /// The same, by its process start.
-    fn site_start(&self, edge: EdgeId) -> Option<MemberId> {
-        let child = self.children.get(edge);
-        let site = child.filter(|child| child.kind != NodeKind::Member);
-        site.map(|site| site.node)
     }
 
     /// An update of a log. The rights of its author count, as the home finds them now (rule C7).
@@ -890,7 +880,6 @@ impl Home {
             edge,
             who,
             carrier: self.carrier(edge),
-            site: self.site_start(edge),
             request,
             saving,
             needs: BTreeSet::new(),

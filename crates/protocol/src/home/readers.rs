@@ -8,7 +8,6 @@ use crate::home::calls::{Caller, check_right};
 use crate::home::lease_log::LeaseLog;
 use crate::home::log::Log;
 use crate::home::log::queue::OnDurable;
-use crate::home::mod_shares::{Fitting, ModShares};
 use crate::home::tables::Tables;
 use crate::home::{Outbox, responses};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -54,8 +53,6 @@ pub(super) struct Readers {
     by_name: BTreeMap<NameId, usize>,
     /// Positions that were answered although these children, which may miss some, have not seen them.
     missed: BTreeMap<(MemberId, SegmentId), BTreeSet<Position>>,
-    /// What writers may answer before readers have seen it.
-    shares: ModShares,
     /// Until then a writer goes first: readers get no more time there.
     wanted: BTreeMap<SegmentId, Millis>,
     slow: SlowHolders,
@@ -86,7 +83,6 @@ impl Readers {
             updates: BTreeSet::new(),
             by_name: BTreeMap::new(),
             missed: BTreeMap::new(),
-            shares: ModShares::default(),
             wanted: BTreeMap::new(),
             slow: SlowHolders::default(),
             waited_ms: 0,
@@ -112,7 +108,7 @@ impl Readers {
     }
 
     /// The sizes of its tables, by name.
-    pub(super) fn sizes(&self) -> [(&'static str, usize); 6] {
+    pub(super) fn sizes(&self) -> [(&'static str, usize); 5] {
         let missed = self.missed.values().map(BTreeSet::len).sum();
         [
             ("read_leases", self.leases.len()),
@@ -120,7 +116,6 @@ impl Readers {
             ("missed", missed),
             ("withheld", self.withheld.len()),
             ("slow_readers", self.slow.len()),
-            ("mod_shares", self.shares.len()),
         ]
     }
 
@@ -130,94 +125,16 @@ impl Readers {
         self.waited_ms
     }
 
-    /// How many changes a writer may answer in each of these segments before the home has them. None: readers set no bound. Refused as
-    /// *busy*: what is left was used up by answers that readers will have seen soon.
-    pub(super) fn share(
-        &mut self,
-        writer: MemberId,
-        segments: &[SegmentId],
-        now: Millis,
-    ) -> Result<Option<u32>, CallError> {
-        if planted::is(Bug::ReadLeaseBesideWriter) {
-            return Ok(None);
+    /// A writer wants a lease. Whether readers hold some there: then they get no more time for half a lease (rule C1).
+    pub(super) fn outranks_writers(&mut self, segments: &[SegmentId], now: Millis) -> bool {
+        let is_read = self.logged.quiet_until(segments) > now
+            || !self.leases.holders(segments, now).is_empty();
+        if is_read {
+            let until = now.plus(u64::from(self.lease_ms / 2));
+            self.wanted
+                .extend(segments.iter().map(|segment| (*segment, until)));
         }
-        if self.logged.quiet_until(segments) > now {
-            return Err(self.outranked(segments, now));
-        }
-        let mut least = None;
-        for segment in segments {
-            let Some((left, unused)) = self.left(*segment, writer, now) else {
-                continue;
-            };
-            let Some(fitting) = self.shares.fitting(*segment, writer, left, now) else {
-                return Err(self.outranked(segments, now));
-            };
-            let share = match fitting {
-                Fitting::Kept(share) => share,
-                Fitting::New(share) => share.min(unused),
-            };
-            if share == 0 {
-                return Err(CallError::Busy);
-            }
-            least = Some(least.map_or(share, |least: u32| least.min(share)));
-        }
-        Ok(least)
-    }
-
-    /// What the readers of a segment leave to a writer: the tightest bound less what other writers have, and how much of it no answer
-    /// that they miss has used. None: nobody holds a read lease there.
-    fn left(&self, segment: SegmentId, writer: MemberId, now: Millis) -> Option<(u32, u32)> {
-        let others = self.shares.of_others(segment, writer, now);
-        let strays = u32::try_from(self.strays(segment, Position(0))).unwrap_or(u32::MAX);
-        let (mut left, mut unused) = (None, u32::MAX);
-        for child in self.leases.holders(&[segment], now) {
-            let missed = self.missed.get(&(child, segment)).map_or(0, BTreeSet::len);
-            let missed = u32::try_from(missed).unwrap_or(u32::MAX);
-            for (_, mods) in self.leases.bounds(child, &[segment], now) {
-                let here = mods.saturating_sub(others);
-                left = Some(left.map_or(here, |left: u32| left.min(here)));
-                unused = unused.min(here.saturating_sub(missed).saturating_sub(strays));
-            }
-        }
-        Some((left?, unused))
-    }
-
-    /// Readers leave nothing to a writer, which goes first: they get no more time there for half a lease (rule C1).
-    fn outranked(&mut self, segments: &[SegmentId], now: Millis) -> CallError {
-        let until = now.plus(u64::from(self.lease_ms / 2));
-        self.wanted
-            .extend(segments.iter().map(|segment| (*segment, until)));
-        CallError::Privileged
-    }
-
-    /// Whether writers leave room for a bound of so many changes in these segments.
-    pub(super) fn has_room(&self, segments: &[SegmentId], mods: u32, now: Millis) -> bool {
-        let mut segments = segments.iter();
-        segments.all(|segment| self.shares.leaves(*segment, mods, now))
-    }
-
-    /// A writer holds leases from now until then, with this share or without a bound.
-    pub(super) fn shared(
-        &mut self,
-        (writer, child): (MemberId, MemberId),
-        segments: &[SegmentId],
-        share: Option<u32>,
-        when: (Millis, Millis),
-    ) {
-        for segment in segments {
-            self.shares.granted(*segment, (writer, child), share, when);
-        }
-    }
-
-    /// A child holds no leases to write in these segments any more. In the last ones nobody does, or did and may again.
-    pub(super) fn writer_ended(
-        &mut self,
-        child: MemberId,
-        segments: &[SegmentId],
-        unwritten: impl Iterator<Item = SegmentId>,
-    ) {
-        self.shares.end(child, segments);
-        unwritten.for_each(|segment| self.shares.nobody_writes(segment));
+        is_read && !planted::is(Bug::ReadLeaseBesideWriter)
     }
 
     /// Whether an update was saved, and its answer is kept back (rule C2).
@@ -312,10 +229,7 @@ impl Readers {
         for child in children {
             for (segment, mods) in self.leases.bounds(child, segments, self.now) {
                 let missed = self.missed.get(&(child, segment));
-                // The rest of its bound is that of logs.
-                let mods = mods.saturating_sub(self.shares.sum(segment, self.now)) as usize;
-                let missed = missed.map_or(0, BTreeSet::len);
-                if missed >= mods || missed + self.strays(segment, position) >= mods {
+                if missed.map_or(0, BTreeSet::len) >= mods as usize {
                     return false;
                 }
                 misses.push((child, segment));
@@ -328,16 +242,6 @@ impl Readers {
             self.missed.entry(of).or_default().insert(position);
         }
         true
-    }
-
-    /// Updates of a segment whose logs have no share any more, at other positions. Their programs may have their answers, and readers may
-    /// not have seen them.
-    fn strays(&self, segment: SegmentId, position: Position) -> usize {
-        let others = self.withheld.iter().filter(|(at, _)| **at != position);
-        let updates = others.filter_map(|(_, kept)| kept.update);
-        let of_segment = updates.filter(|update| update.segment == segment);
-        let strays = of_segment.filter(|update| !self.shares.has(segment, update.log.0, self.now));
-        strays.count()
     }
 
     /// A child shows what it was asked about, between some positions.
@@ -409,7 +313,6 @@ impl Readers {
     fn sweep(&mut self, now: Millis) {
         self.leases.sweep(now);
         self.slow.sweep(now);
-        self.shares.sweep(now);
         self.wanted.retain(|_, until| *until > now);
         let leases = &self.leases;
         self.missed.retain(|(child, segment), missed| {
@@ -424,18 +327,8 @@ pub(super) struct Leasing<'a> {
     pub(super) segments: &'a [SegmentId],
     /// So many answered changes may be missed.
     pub(super) mods: u32,
-    /// Who may hold updates there that the home has not seen.
-    pub(super) writers: InLogs,
-}
-
-/// Who may hold updates that the home has not seen.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum InLogs {
-    Nobody,
-    /// Each of them has a share, or holds a lease without one.
-    Known,
-    /// Leases of an earlier life may last.
-    Unknown,
+    /// Whether somebody may hold updates there that the home has not seen.
+    pub(super) is_written: bool,
 }
 
 /// Who has to see a position that is told.
@@ -506,7 +399,6 @@ impl Reading<'_> {
         outbox.note(Note::ReadLeaseGranted);
         Ok(CallResponse::Leased {
             lease_ms: *lease_ms,
-            share: None,
         })
     }
 
@@ -518,13 +410,7 @@ impl Reading<'_> {
             let until = readers.wanted.get(segment);
             until.is_some_and(|until| *until > now)
         };
-        let mods = wanted.mods.min(READ_LEASE_MODS_MAX);
-        let is_written = match wanted.writers {
-            InLogs::Nobody => false,
-            InLogs::Known => !readers.has_room(segments, mods, now),
-            InLogs::Unknown => true,
-        };
-        let is_written = is_written || segments.iter().any(is_wanted);
+        let is_written = wanted.is_written || segments.iter().any(is_wanted);
         if is_written && !planted::is(Bug::ReadLeaseBesideWriter) {
             return Err(CallError::Privileged);
         }

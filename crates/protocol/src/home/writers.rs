@@ -13,7 +13,7 @@ use crate::home::lease_origins::{LeaseOrigins, Turn};
 use crate::home::lock_queue::LockQueue;
 use crate::home::log::Log;
 use crate::home::log::queue::OnDurable;
-use crate::home::readers::{InLogs, Readers};
+use crate::home::readers::Readers;
 use crate::home::tables::Tables;
 use crate::home::two_phase::votes::Votes;
 use alloc::collections::BTreeMap;
@@ -123,14 +123,9 @@ impl Writers {
         ]
     }
 
-    /// Who may hold updates of these segments that the home has not seen.
-    pub(super) fn in_logs(&self, segments: &[SegmentId], now: Millis) -> InLogs {
-        let is_held = !self.leases.holders(segments, now).is_empty();
-        match self.logged.quiet_until(segments) > now {
-            true => InLogs::Unknown,
-            false if is_held => InLogs::Known,
-            false => InLogs::Nobody,
-        }
+    /// Whether a child may hold updates of these segments that the home has not seen.
+    pub(super) fn may_write(&self, segments: &[SegmentId], now: Millis) -> bool {
+        self.logged.quiet_until(segments) > now || !self.leases.holders(segments, now).is_empty()
     }
 
     /// Others may write in a segment from now on. Nobody waits for those that have lost the right (rule R5). Who has it back may have
@@ -270,9 +265,10 @@ impl Writing<'_> {
             // What its log answered now would come under the lock.
             return Err(CallError::Privileged);
         }
-        // Where readers leave nothing, the home gives them no more time: this writer goes next.
-        let writer = caller.call.member;
-        let share = self.readers.share(writer, segments, now)?;
+        if self.readers.outranks_writers(segments, now) {
+            // The home gives readers no more time here: this writer goes next.
+            return Err(CallError::Privileged);
+        }
         let logged = &mut self.writers.logged;
         logged.note(segments, lease_ms, self.log, outbox)?;
         let until = now.plus(u64::from(lease_ms));
@@ -285,12 +281,8 @@ impl Writing<'_> {
             return Err(CallError::TooMany);
         }
         writers.recalls.end(child, segments);
-        if is_member || !planted::is(Bug::ShareBelowSiteNotCounted) {
-            let by = (writer, child);
-            self.readers.shared(by, segments, share, (now, until));
-        }
         outbox.note(Note::LeaseGranted);
-        Ok(CallResponse::Leased { lease_ms, share })
+        Ok(CallResponse::Leased { lease_ms })
     }
 
     /// A reader wants all that was answered before (rule C3).
@@ -356,7 +348,7 @@ impl Writing<'_> {
             return;
         };
         let recalled = self.writers.recalls.end(child, &back.segments);
-        let (is_member, now) = (self.children.is_member(edge), self.writers.now);
+        let is_member = self.children.is_member(edge);
         let segments = match is_member {
             true => &back.segments,
             false => &recalled,
@@ -368,14 +360,6 @@ impl Writing<'_> {
         }
         self.writers.leases.end(child, segments);
         self.writers.origins.end(child, segments);
-        let writers = &*self.writers;
-        let is_unwritten = |of: &SegmentId| {
-            let segment = [*of];
-            writers.in_logs(&segment, now) == InLogs::Nobody
-                && writers.origins.void(&segment).is_empty()
-        };
-        let unwritten = segments.iter().copied().filter(is_unwritten);
-        self.readers.writer_ended(child, segments, unwritten);
     }
 
     /// A child has come: what it was asked by an edge that is gone, it is asked again.

@@ -493,8 +493,6 @@ impl Member {
             Down::Withheld(withheld) => self.submitter().withheld(&withheld),
             Down::SeenWanted(wanted) => self.reading().wanted(home, wanted.position, outbox),
             Down::Recall(recall) => self.updating().leasing().recalled(&recall, outbox),
-            // A site alone has locks that are lent.
-            Down::RecallLock(_) => {}
             Down::Refused(refused) if self.updating().is_sent(refused.commit) => {
                 let refusal = Some(refused.refusal);
                 let mut updating = self.updating();

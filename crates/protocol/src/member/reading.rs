@@ -94,7 +94,7 @@ impl Reading<'_> {
         };
         let program = asked.program.take();
         match result {
-            Ok(CallResponse::Leased { lease_ms, .. }) if stands => {
+            Ok(CallResponse::Leased { lease_ms }) if stands => {
                 let lease_ms = u64::from(*lease_ms);
                 self.reads.granted(now, home, &asked, lease_ms);
                 program

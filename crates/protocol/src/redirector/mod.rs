@@ -20,13 +20,11 @@
 //! | `watch` | the segments that are watched below and above |
 //! | `writers` | updates of logs below, and pulls (rules C3 and C6) |
 //! | `site_log` | updates of members without a log, on their way to the member that keeps the log of the site (rule C6) |
-//! | `lent_locks` | locks that sessions below hand over among themselves (rule C5) |
 //! | `readers` | read leases below, and what those below show (rules C1 and C2) |
 
 mod config;
 mod delegations;
 mod digests;
-mod lent_locks;
 mod passed_claims;
 mod peer_fetch;
 mod prefetch;
@@ -57,7 +55,6 @@ use crate::edge::pending_writes::PendingWrites;
 use crate::edge::reply_routes::ReplyRoutes;
 use crate::edge::unseen::Shown;
 use crate::redirector::delegations::Delegations;
-use crate::redirector::lent_locks::{Act, Judged};
 use crate::redirector::passed_claims::Passed;
 use crate::redirector::prefetch::hints;
 use crate::redirector::proxy::Proxy;
@@ -72,10 +69,9 @@ use core::convert::Infallible;
 use thorp_model::limits::{CHILDREN_MAX, CLAIMS_MAX, HEARTBEAT_MS, LEASES_PER_CHILD_MAX};
 use thorp_model::planted::Bug;
 use thorp_model::{
-    CallError, CallRequest, CallResponse, Claim, CommitRequest, Direction, Down, EdgeId, Epoch,
-    Event, HomeId, HomeNames, Image, MemberId, Message, Millis, NameId, NodeKind, Note, Now,
-    Outcome, PageId, Peer, Position, Privilege, Refusal, StateMachine, Step, Up, UpdateId, message,
-    planted,
+    CallError, CallRequest, Claim, Direction, Down, EdgeId, Epoch, Event, HomeId, HomeNames, Image,
+    MemberId, Message, Millis, NameId, NodeKind, Note, Now, Outcome, PageId, Peer, Position,
+    Privilege, StateMachine, Step, Up, UpdateId, message, planted,
 };
 
 /// What a redirector fills.
@@ -160,12 +156,10 @@ impl StateMachine for Redirector {
     fn deadline(&self) -> Option<Millis> {
         let fetches = self.homes.values().filter_map(|p| p.up.deadline());
         let pulls = self.homes.values().filter_map(|p| p.writers.deadline());
-        let locks = self.homes.values().filter_map(|p| p.lent.deadline());
         let seen = self.homes.values().filter_map(|p| p.readers.deadline());
         let alive = self.neighbours.deadline();
         fetches
             .chain(pulls)
-            .chain(locks)
             .chain(seen)
             .chain(alive)
             .chain([self.next_beat])
@@ -279,8 +273,6 @@ impl Redirector {
             ("leases", sum(|p| p.writers.sizes()[1].1)),
             ("pulls", sum(|p| p.writers.sizes()[2].1)),
             ("slow_writers", sum(|p| p.writers.sizes()[3].1)),
-            ("tracked_locks", sum(|p| p.lent.sizes()[0])),
-            ("lock_waiters", sum(|p| p.lent.sizes()[1])),
             ("read_leases", sum(|p| p.readers.sizes()[0].1)),
             ("unseen", sum(|p| p.readers.sizes()[1].1)),
         ]
@@ -316,9 +308,9 @@ impl Redirector {
         let proxy = self.homes.get_mut(&home);
         match (message, proxy) {
             (Up::Commit(request), _) => {
-                self.commit(now, edge, (request, Up::Commit), outbox);
+                self.forwarder().commit(edge, (request, Up::Commit), outbox);
             }
-            (Up::Save(save), _) => self.save(now, edge, *save, outbox),
+            (Up::Save(save), _) => self.save(edge, *save, outbox),
             (Up::Keep(keep), Some(_)) => {
                 let of = (edge, child);
                 self.site_log.keep(of, keep, &self.below, outbox);
@@ -367,8 +359,6 @@ impl Redirector {
             (Up::Peer(peer), Some(proxy)) => {
                 proxy.serve().helper_answered(now, edge, peer, outbox);
             }
-            // The site just below the home alone hands locks over.
-            (Up::Lending(_), Some(_)) => {}
             // A site below passes on what it denied; a member denies nobody.
             (Up::Denied(denied), Some(proxy)) if child.kind == NodeKind::Redirector => {
                 // The home would cut off this node for it.
@@ -404,7 +394,7 @@ impl Redirector {
     }
 
     /// Passes an update on as it came: its log has signed it (rule C7).
-    fn save(&mut self, now: Millis, edge: EdgeId, save: message::Save, outbox: &mut Outbox) {
+    fn save(&mut self, edge: EdgeId, save: message::Save, outbox: &mut Outbox) {
         if save.has_large_proof() {
             return cut_off(edge, "an update with a proof that cannot be right", outbox);
         }
@@ -424,106 +414,7 @@ impl Redirector {
                 author,
             }))
         };
-        self.commit(now, edge, (request, as_sent), outbox);
-    }
-
-    /// Passes a commit on, unless it names a lock that this site has handed to another session.
-    fn commit(
-        &mut self,
-        now: Millis,
-        edge: EdgeId,
-        (request, as_sent): (CommitRequest, impl FnOnce(CommitRequest) -> Up),
-        outbox: &mut Outbox,
-    ) {
-        let (home, id) = (request.home(), request.id);
-        let under = request.part.under;
-        let proxy = self.homes.get_mut(&home);
-        if let Some((number, proxy)) = under.zip(proxy) {
-            match proxy.lent.judge(now, number, id.member) {
-                Judged::Passes(acts) => self.act(now, home, acts, outbox),
-                Judged::LockLost => {
-                    let refused = Outcome::Refused(Refusal::LockLost);
-                    return outbox.down(edge, Down::outcome(home, id, refused));
-                }
-            }
-        }
         self.forwarder().commit(edge, (request, as_sent), outbox);
-        if self.passed.has_commit(home, id)
-            && let Some((number, proxy)) = under.zip(self.homes.get_mut(&home))
-        {
-            proxy.lent.commit_sent(number, id);
-        }
-    }
-
-    /// A child calls for a lock, for more time, or to end one.
-    fn call_of_lock(
-        &mut self,
-        now: Millis,
-        edge: EdgeId,
-        call: message::Call,
-        outbox: &mut Outbox,
-    ) {
-        let (home, id) = (call.home, call.call);
-        let acts = match self.homes.get_mut(&home) {
-            Some(proxy) => {
-                let is_below_home = is_below_home(proxy, &self.above);
-                let of = (edge, id);
-                let lent = &mut proxy.lent;
-                lent.called(now, of, call.request, is_below_home, outbox)
-            }
-            None => Vec::from([Act::PassUp(edge, id, call.request)]),
-        };
-        self.act(now, home, acts, outbox);
-    }
-
-    /// Does what is to be done about locks.
-    fn act(&mut self, now: Millis, home: HomeId, acts: Vec<Act>, outbox: &mut Outbox) {
-        for act in acts {
-            match act {
-                Act::PassUp(edge, call, request) => {
-                    let passed = request.clone();
-                    let message = message::Call {
-                        home,
-                        call,
-                        request,
-                    };
-                    if self.forwarder().call(edge, message, outbox)
-                        && let Some(proxy) = self.homes.get_mut(&home)
-                    {
-                        let is_below_home = is_below_home(proxy, &self.above);
-                        let of = (edge, call);
-                        proxy.lent.passed(now, of, &passed, is_below_home);
-                    }
-                }
-                Act::Answer(edge, call, result) => {
-                    let result = message::CallResult { home, call, result };
-                    self.forwarder()
-                        .answer(home, edge, Down::CallResult(result), outbox);
-                }
-                Act::Lending(fence, last) => {
-                    if let Some(proxy) = self.homes.get_mut(&home) {
-                        let lending = message::Lending { home, fence, last };
-                        proxy.up.pass(Up::Lending(lending), outbox);
-                    }
-                }
-            }
-        }
-    }
-
-    /// The home has answered a call.
-    fn call_result(&mut self, now: Millis, mut result: message::CallResult, outbox: &mut Outbox) {
-        self.delegations.answered(&result);
-        let (home, call) = (result.home, result.call);
-        if let Ok(CallResponse::Lent { fence }) = result.result {
-            let edge = self.passed.call_answered(call).pop();
-            let proxy = self.homes.get_mut(&home);
-            let acts = proxy.map(|proxy| proxy.lent.lent(now, (edge, call), fence));
-            return self.act(now, home, acts.unwrap_or_default(), outbox);
-        }
-        let proxy = self.homes.get_mut(&home);
-        let acts = proxy.map(|proxy| proxy.lent.answered(now, call, &mut result.result));
-        self.forwarder().call_result(now, &result, outbox);
-        self.act(now, home, acts.unwrap_or_default(), outbox);
     }
 
     /// Whether a child may ask its home for this.
@@ -538,12 +429,6 @@ impl Redirector {
 
     fn call(&mut self, now: Millis, edge: EdgeId, call: message::Call, outbox: &mut Outbox) {
         let (home, id) = (call.home, call.call);
-        if matches!(
-            call.request,
-            CallRequest::Lock { .. } | CallRequest::KeepLock { .. } | CallRequest::Unlock { .. }
-        ) {
-            return self.call_of_lock(now, edge, call, outbox);
-        }
         if let Err(why) = self.may_ask(now, edge, &call) {
             let (call, result) = (id, Err(why));
             let result = message::CallResult { home, call, result };
@@ -813,10 +698,9 @@ impl Redirector {
             (Down::Committed(committed), _) => self.committed(now, &committed, outbox),
             (Down::Judged(judged), _) => self.judged(now, &judged, outbox),
             (Down::Receipt(receipt), Some(proxy)) => proxy.up.take_receipt(receipt),
-            (Down::CallResult(result), _) => self.call_result(now, result, outbox),
-            (Down::RecallLock(recall), Some(proxy)) => {
-                let acts = proxy.lent.recalled(now, recall.fence, recall.is_over);
-                self.act(now, home, acts, outbox);
+            (Down::CallResult(result), _) => {
+                self.delegations.answered(&result);
+                self.forwarder().call_result(now, &result, outbox);
             }
             (Down::Image(response), Some(proxy)) => proxy.image(now, response, outbox),
             (Down::Peer(peer), Some(proxy)) => proxy.peer_image(now, peer, outbox),
@@ -893,9 +777,6 @@ impl Redirector {
         outbox: &mut Outbox,
     ) {
         let (home, commit) = (step.home, step.commit);
-        if let Some((id, proxy)) = commit.zip(self.homes.get_mut(&home)) {
-            proxy.lent.commit_ended(id);
-        }
         let from = commit.map(|id| self.passed.commit_ended(home, id));
         let last = from.as_ref().and_then(ReplyRoutes::last);
         let origin = last.zip(commit);
@@ -950,11 +831,6 @@ impl Redirector {
     // --- Time ---
 
     fn tick(&mut self, now: Millis, outbox: &mut Outbox) {
-        let homes = self.homes.iter_mut();
-        let acts = homes.map(|(home, proxy)| (*home, proxy.lent.tick(now)));
-        for (home, acts) in acts.collect::<Vec<_>>() {
-            self.act(now, home, acts, outbox);
-        }
         for proxy in self.homes.values_mut() {
             proxy.up.tick(now, outbox);
             proxy.writing().finish(now, outbox);
@@ -971,10 +847,4 @@ impl Redirector {
             }
         }
     }
-}
-
-/// Whether no other site is between this one and a home: such a one hands locks over (rule C5).
-fn is_below_home(proxy: &Proxy, above: &BTreeMap<EdgeId, NodeKind>) -> bool {
-    let parent = proxy.up.edge.and_then(|edge| above.get(&edge));
-    parent == Some(&NodeKind::Home)
 }

@@ -5,7 +5,6 @@ use crate::edge::downstream::{Beginning, Children, News, Values};
 use crate::edge::reports::Reports;
 use crate::edge::upstream::Upstream;
 use crate::redirector::digests::{Digests, WrongHelpers};
-use crate::redirector::lent_locks::LentLocks;
 use crate::redirector::passed_claims::{Passed, PassedClaims};
 use crate::redirector::peer_fetch::Serve;
 use crate::redirector::prefetch::Prefetch;
@@ -59,7 +58,6 @@ pub(super) struct Proxy {
     unanswered: Unanswered,
     pub(super) writers: Writers,
     pub(super) readers: Readers,
-    pub(super) lent: LentLocks,
     reports: Reports<Whose>,
     reported_max: usize,
 }
@@ -85,7 +83,6 @@ impl Proxy {
             unanswered: Unanswered::default(),
             writers: Writers::kept_by(config.log_keeper),
             readers: Readers::default(),
-            lent: LentLocks::default(),
             reports,
             reported_max: config.reported_max,
         }
@@ -166,14 +163,8 @@ impl Proxy {
         self.watched.clear();
         self.writers.stream_began();
         self.readers.stream_ended();
-        self.lent.stream_ended();
         self.up.retain_waiting(|_| false);
         self.up.begin(edge, begin, false, now, outbox);
-        for (fence, number) in self.lent.numbers() {
-            let (home, last) = (self.up.home, Some(number));
-            let lending = message::Lending { home, fence, last };
-            self.up.pass(Up::Lending(lending), outbox);
-        }
         self.resync().report_own(as_of, outbox);
         true
     }
@@ -201,7 +192,6 @@ impl Proxy {
         self.passed_claims.clear();
         self.writers.stream_ended();
         self.readers.stream_ended();
-        self.lent.stream_ended();
         let home = self.up.home;
         for edge in self.children.edges() {
             outbox.down(edge, Down::End(message::End { home }));
@@ -331,7 +321,6 @@ impl Proxy {
     pub(super) fn child_went(&mut self, now: Millis, edge: EdgeId, outbox: &mut Outbox) {
         self.children.end(edge);
         self.writers.child_went(edge);
-        self.lent.child_went(edge);
         self.passed_claims.child_went(edge);
         self.prefetch.child_went(edge);
         self.reports.child_went(edge);

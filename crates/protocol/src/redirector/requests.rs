@@ -349,9 +349,6 @@ impl Forwarder<'_> {
         outbox: &mut Outbox,
     ) {
         self.pending_writes.drop_commit(home, commit);
-        if let Some(proxy) = self.homes.get_mut(&home) {
-            proxy.lent.commit_ended(commit);
-        }
         for edge in self.passed.commit_ended(home, commit).iter() {
             self.answer(
                 home,
@@ -363,7 +360,7 @@ impl Forwarder<'_> {
     }
 
     /// An answer of a home goes to a child, behind the receipt that it rests on (rule R9).
-    pub(super) fn answer(&mut self, home: HomeId, edge: EdgeId, answer: Down, outbox: &mut Outbox) {
+    fn answer(&mut self, home: HomeId, edge: EdgeId, answer: Down, outbox: &mut Outbox) {
         if let Some(proxy) = self.homes.get_mut(&home) {
             proxy.vouch(edge, outbox);
         }

@@ -577,20 +577,14 @@ fn a_lease_for_which_a_site_has_no_place_is_none() {
             segments,
             privilege: Privilege::Write,
         };
-        let response = CallResponse::Leased {
-            lease_ms: 1_000,
-            share: None,
-        };
+        let response = CallResponse::Leased { lease_ms: 1_000 };
         granted(
             &mut redirector,
             u64::from(segment),
             (request, response.clone()),
         )
     };
-    let leased = Vec::from([Ok(CallResponse::Leased {
-        lease_ms: 1_000,
-        share: None,
-    })]);
+    let leased = Vec::from([Ok(CallResponse::Leased { lease_ms: 1_000 })]);
     for segment in 1..=fits {
         assert_eq!(lease(segment), leased, "{segment}");
     }

@@ -223,10 +223,7 @@ impl Writing<'_> {
                 }
                 is_added
             }
-            (
-                Some(Asked::Lease(segments, privilege)),
-                Ok(CallResponse::Leased { lease_ms, .. }),
-            ) => {
+            (Some(Asked::Lease(segments, privilege)), Ok(CallResponse::Leased { lease_ms })) => {
                 let until = now.plus(u64::from(*lease_ms));
                 if let Privilege::Read { mods } = privilege {
                     outbox.note(Note::ReadLeaseGranted);

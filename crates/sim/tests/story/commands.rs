@@ -29,8 +29,6 @@
 //! forge R->H m0#1 at @100000+1   (a rogue decides so on that commit, at the stamp of another home)
 //! forge m0->H1 m0#1 under 2 with H9 reads P.x   (a rogue names that home in a part that only reads)
 //! forge m0->R m0#1 under 2 writes P.x=c   (a rogue sends this under an id, which may have another content)
-//! forge m2->R m2#1 under 4 writes S.x=c by the lock of m1   (a rogue names the lock of another)
-//! forge m2->R m2#1 under 4 writes S.x=c by lock 100000+1   (a rogue guesses the number of a lock)
 //! forge m1->H m1#9 under 3 saves 1 of m0: S.x append=b   (a rogue sends an update of the log of another)
 //! forge m0->H m0#9 under 3 saves 1 of m0 for m1: S.x append=b   (a log says that another has written it)
 //! falsify m0->R P.x=evil    (a helper's answer that is the first under way there; also P stamped 99, P labelled 9)
@@ -61,7 +59,7 @@ use super::{forging, founding, names, query, rights, updates};
 use std::collections::BTreeMap;
 use thorp_model::limits::{EXTENT_PAGES, OVERFLOW_CHUNK_BYTES, STAGE_PAGES_MAX};
 use thorp_model::{
-    Attempt, CallId, CallRequest, CommitId, CommitRequest, Decision, Fence, Generation, HomeId,
+    Attempt, CallId, CallRequest, CommitId, CommitRequest, Decision, Generation, HomeId,
     Incarnation, JointQuestion, Lack, LogId, Message, NewValue, ObjectId, PageId, PageWrites, Part,
     Participant, Position, Principal, Procedure, RIGHTS_SLOT, Registration, Ruling, SegmentId,
     SlotSet, SpaceBound, Stamp, Up, WriteOp, message, rights_page,
@@ -294,31 +292,6 @@ impl Teller {
             ["under", registration, "writes", what] => {
                 let registration = Registration(number(registration));
                 Up::Commit(writing((commit, registration), what))
-            }
-            [
-                "under",
-                registration,
-                "writes",
-                what,
-                "by",
-                "the",
-                "lock",
-                "of",
-                holder,
-            ] => {
-                let registration = Registration(number(registration));
-                let holder = self.village.node(holder).program.as_ref();
-                let locks = &holder.expect("a member").locks;
-                let mut request = writing((commit, registration), what);
-                request.part.under = locks.last().map(|(_, fence)| *fence);
-                Up::Commit(request)
-            }
-            ["under", registration, "writes", what, "by", "lock", lock] => {
-                let registration = Registration(number(registration));
-                let (time, count) = lock.split_once('+').expect("TIME+COUNT");
-                let mut request = writing((commit, registration), what);
-                request.part.under = Some(Fence((number(time) << 20) + number(count)));
-                Up::Commit(request)
             }
             ["under", registration, "saves", number, "of", of, target, op] => {
                 let log = LogId(self.village.node(of.trim_end_matches(':')).id);

@@ -64,7 +64,6 @@ fn record(table: Table, key: &[u8]) -> String {
                 format!("that {} has read leases", names::segment(segment))
             }
             _ if let Some(fence) = records::lock_of(key) => lock(fence),
-            _ if let Some(fence) = records::lent_of(key) => format!("that {} is lent", lock(fence)),
             _ if key.starts_with(b"update/") => String::from("update"),
             _ if key == records::LEFT_KEY => String::from("what has left it"),
             _ => String::from_utf8_lossy(key).into_owned(),

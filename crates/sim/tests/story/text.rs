@@ -133,13 +133,6 @@ impl Pen<'_> {
             Up::Keep(keep) => self.keep(keep),
             Up::Kept(kept) => self.kept(kept),
             Up::Update(told) => self.told(told),
-            Up::Lending(lending) => {
-                let fence = lock(lending.fence);
-                match lending.last {
-                    Some(last) => format!("hands {fence} over no more: it is {}", lock(last)),
-                    None => format!("tracks {fence}"),
-                }
-            }
             Up::GiveBack(back) => {
                 let segments = back.segments.iter().map(|segment| names::segment(*segment));
                 let segments: Vec<String> = segments.collect();
@@ -259,10 +252,6 @@ impl Pen<'_> {
                 let segments: Vec<String> = segments.collect();
                 format!("recall of leases in {}", segments.join(" "))
             }
-            Down::RecallLock(recall) => match recall.is_over {
-                true => format!("forget {}", lock(recall.fence)),
-                false => format!("hand {} over no more", lock(recall.fence)),
-            },
             Down::Tell(tell) => format!("tell updates of {}", names::segment(tell.segment)),
             Down::Image(message::FetchResponse {
                 page,
@@ -537,20 +526,12 @@ impl Pen<'_> {
                 let logs: Vec<String> = logs.collect();
                 format!("following from {position}, logs [{}]", logs.join(", "))
             }
-            CallResponse::Leased {
-                lease_ms,
-                share: None,
-            } => format!("leased for {lease_ms} ms"),
-            CallResponse::Leased {
-                lease_ms,
-                share: Some(share),
-            } => format!("leased for {lease_ms} ms, with a share of {share}"),
+            CallResponse::Leased { lease_ms } => format!("leased for {lease_ms} ms"),
             CallResponse::Pulled => String::from("pulled"),
             CallResponse::Locked { fence, lease_ms } => {
                 format!("{} for {lease_ms} ms", lock(*fence))
             }
             CallResponse::Unlocked => String::from("unlocked"),
-            CallResponse::Lent { fence } => format!("{} is lent", lock(*fence)),
         }
     }
 

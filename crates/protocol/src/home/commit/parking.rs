@@ -7,7 +7,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use thorp_model::limits::PAGE_BYTES;
 use thorp_model::planted::Bug;
-use thorp_model::{CommitId, CommitRequest, EdgeId, MemberId, NameId, PageId, Principal, planted};
+use thorp_model::{CommitId, CommitRequest, EdgeId, NameId, PageId, Principal, planted};
 
 /// A commit that waits for pages from disk.
 #[derive(Debug)]
@@ -17,8 +17,6 @@ pub(in crate::home) struct Parked {
     pub(in crate::home) who: Principal,
     /// The node whose edge brought it, while that is a child.
     pub(in crate::home) carrier: Option<NameId>,
-    /// The process start of that node, if it is a site.
-    pub(in crate::home) site: Option<MemberId>,
     pub(in crate::home) request: CommitRequest,
     /// The update that it is, if a log sent it.
     pub(in crate::home) saving: Option<Saving>,

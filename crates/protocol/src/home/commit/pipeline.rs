@@ -14,7 +14,6 @@ use crate::home::log::{Log, space_estimate};
 use crate::home::outcomes::{self, Known};
 use crate::home::rights::Denied;
 use crate::home::saved::{Saving, Turn};
-use crate::home::segment_locks::Via;
 use crate::home::tables::{Entry, Tables};
 use crate::home::two_phase::other_homes::OtherHomes;
 use crate::home::two_phase::votes::{State, Vote};
@@ -272,11 +271,7 @@ impl Pipeline<'_> {
         }
         if parked.saving.is_none() || !planted::is(Bug::UpdatePastLock) {
             let locks = &mut self.tables.segment_locks;
-            let via = Via {
-                member: request.id.member,
-                site: parked.site,
-            };
-            let judged = locks.judge((now.mono, via), part);
+            let judged = locks.judge((now.mono, request.id.member), part);
             judged.map_err(NotNow::Refused)?;
         }
         let named = self.dependencies().positions(request)?;

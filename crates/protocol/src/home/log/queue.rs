@@ -5,9 +5,9 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use core::mem::size_of;
 use thorp_model::{
-    Audience, CallError, CallId, CallResponse, CommitId, Doubt, DoubtHome, EdgeId, Fence, HomeId,
-    Joint, JointAnswer, LogState, Mark, Outcome, PageChange, PageId, PartDigest, Position,
-    SegmentId, SegmentInfo, SlotSet, Stamp, UpdateId, message,
+    Audience, CallError, CallId, CallResponse, CommitId, Doubt, DoubtHome, EdgeId, HomeId, Joint,
+    JointAnswer, LogState, Mark, Outcome, PageChange, PageId, PartDigest, Position, SegmentId,
+    SegmentInfo, SlotSet, Stamp, UpdateId, message,
 };
 
 /// What an entry of the queue is charged beside its batch, in bytes.
@@ -36,8 +36,6 @@ pub(in crate::home) enum OnDurable {
     Ask(EdgeId, message::Get),
     /// Leases to write are wanted back (rule C1).
     Recall(EdgeId, Vec<SegmentId>),
-    /// A site is to hand a lock over no more, or to forget it (rule C5).
-    RecallLock(EdgeId, Fence, bool),
     /// There is no such page.
     NoPage(PageId, Waiter),
     /// Nothing is sent.
@@ -83,7 +81,6 @@ impl OnDurable {
             OnDurable::NoPage(..)
             | OnDurable::Ask(..)
             | OnDurable::Recall(..)
-            | OnDurable::RecallLock(..)
             | OnDurable::Nothing => None,
         }
     }

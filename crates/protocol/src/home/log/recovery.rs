@@ -31,8 +31,8 @@ use thorp_model::records::{
     UsageRecord, VoteRecord,
 };
 use thorp_model::{
-    Fence, HomeId, Incarnation, Lent, Lock, Now, Op, Position, Reader, Receipt, Scan, SegmentId,
-    Stamp, StorageError, Table, planted, records,
+    Fence, HomeId, Incarnation, Lock, Now, Op, Position, Reader, Receipt, Scan, SegmentId, Stamp,
+    StorageError, Table, planted, records,
 };
 
 /// A home's state, as its store holds it.
@@ -263,15 +263,6 @@ impl Parts {
                     let over = records::delete(Table::Meta, records::lock_key(fence));
                     self.lost_locks.push(over);
                 }
-            }
-        })?;
-        let (from, to) = records::lent_range();
-        scan(store, Table::Meta, &from, &to, |key, lent: Lent| {
-            if let Some(fence) = records::lent_of(key)
-                && !self.segment_locks.recover_lent(fence, lent)
-            {
-                let over = records::delete(Table::Meta, records::lent_key(fence));
-                self.lost_locks.push(over);
             }
         })
     }

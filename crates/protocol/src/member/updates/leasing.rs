@@ -27,30 +27,25 @@ impl Leasing<'_> {
     /// Answers programs: with a lease, or where none is to be had in time (rule C10).
     pub(super) fn answer(&mut self, outbox: &mut Outbox) {
         let now = self.now();
-        let mut free = self.updates.free_shares(now);
         let (of, homes) = (&self.updates.of, &*self.caller.homes);
         let is_reached = |home: HomeId| homes.edge(home).is_some();
+        let is_covered = |waits: &Unanswered| {
+            let here = of.get(&(waits.home, waits.id.segment));
+            here.is_some_and(|here| here.is_covered(now, is_reached(waits.home)))
+        };
         let is_answered = |waits: &mut Unanswered| {
-            if waits.is_saved || waits.asker.is_none() {
-                return waits.is_saved;
-            }
-            let at = (waits.home, waits.id.segment);
-            let here = of.get(&at);
+            let here = of.get(&(waits.home, waits.id.segment));
             let may_come = here.is_some_and(|here| here.lease.may_come());
             let is_late = now >= waits.until || !is_reached(waits.home) || !may_come;
-            let is_covered = here.is_some_and(|here| here.is_covered(now, is_reached(at.0)));
-            waits.is_leased = is_covered && take_one(free.get_mut(&at));
-            waits.is_leased || is_late
+            waits.is_saved || is_late || is_covered(waits)
         };
-        for waits in self.updates.unanswered.extract_if(.., is_answered) {
-            let Some(asker) = waits.asker else {
-                continue;
-            };
+        let answered = self.updates.unanswered.extract_if(.., is_answered);
+        for waits in answered {
             let kept = InCustody {
                 id: waits.id,
-                is_leased: waits.is_saved || waits.is_leased,
+                is_leased: waits.is_saved || is_covered(&waits),
             };
-            asker.kept(waits.home, kept, outbox);
+            waits.asker.kept(waits.home, kept, outbox);
         }
     }
 
@@ -108,10 +103,9 @@ impl Leasing<'_> {
                 continue;
             };
             match result {
-                Ok(CallResponse::Leased { lease_ms, share }) => {
+                Ok(CallResponse::Leased { lease_ms }) => {
                     let lease_ms = u64::from(*lease_ms);
                     here.lease.granted(sent, lease_ms, now);
-                    here.share = *share;
                     // Who has written nothing for so long, and has nothing to save, needs none any more.
                     let is_idle = here.written.is_some_and(|at| now.since(at) > lease_ms);
                     here.is_idle = is_idle && here.custody.is_settled();
@@ -216,14 +210,4 @@ impl Leasing<'_> {
             self.give_back(home, |_| true, outbox);
         }
     }
-}
-
-/// One more update is answered under a share, if something is left of it. None: there is no bound.
-fn take_one(free: Option<&mut usize>) -> bool {
-    let Some(free) = free else {
-        return true;
-    };
-    let left = free.checked_sub(1);
-    *free = left.unwrap_or_default();
-    left.is_some() || planted::is(Bug::ShareExceeded)
 }

@@ -41,7 +41,7 @@ use crate::member::lease::Lease;
 use crate::member::{MemberAction, MemberConfig, Outbox, Resolution, Response};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use thorp_model::limits::{FOLLOWED_SEGMENTS_MAX, READ_LEASE_MS_MAX, UPDATES_IN_FLIGHT_MAX};
+use thorp_model::limits::{FOLLOWED_SEGMENTS_MAX, UPDATES_IN_FLIGHT_MAX};
 use thorp_model::planted::Bug;
 use thorp_model::records::UpdateRecord;
 use thorp_model::{
@@ -49,20 +49,12 @@ use thorp_model::{
     Update, UpdateId, planted,
 };
 
-/// How long nothing is answered under a share after a stream has broken, in milliseconds. A home keeps no answer back for longer: a
-/// reader that owes a `Seen` gets more time for a quarter of its lease at most (rule C4).
-const SHARE_PAUSE_MS: u64 = 2 * READ_LEASE_MS_MAX as u64;
-
 /// What a member has of updates in one segment.
 #[derive(Debug, Default)]
 struct InSegment {
     custody: Custody,
     following: Following,
     lease: Lease,
-    /// How many updates may be answered under the lease before readers with hard bounds have seen them. None: readers set no bound.
-    share: Option<u32>,
-    /// Nothing is answered under it before.
-    share_from: Millis,
     /// The last number of this member's log that may have been answered under a lease which was recalled.
     last_leased: u64,
     /// How many visits of the program want updates of others.
@@ -111,11 +103,10 @@ impl InSegment {
     }
 }
 
-/// An update that is durable. Its asker has no answer yet, or readers with hard bounds may not have seen it.
+/// An update that is durable, and whose asker has no answer yet.
 #[derive(Debug)]
 struct Unanswered {
-    /// None: it was answered under a share.
-    asker: Option<Asker>,
+    asker: Asker,
     home: HomeId,
     id: UpdateId,
     until: Millis,
@@ -125,38 +116,6 @@ struct Unanswered {
     is_to_ask: bool,
     /// The home has it, and readers with hard bounds have seen it.
     is_saved: bool,
-    /// It is answered under a lease.
-    is_leased: bool,
-}
-
-impl Unanswered {
-    /// A program waits for the answer until then.
-    fn of(asker: Asker, (home, id): (HomeId, UpdateId), until: Millis) -> Self {
-        Unanswered {
-            asker: Some(asker),
-            home,
-            id,
-            until,
-            withheld: None,
-            is_to_ask: false,
-            is_saved: false,
-            is_leased: false,
-        }
-    }
-
-    /// It was answered, and uses a share until its home says that readers have seen what this commit saved.
-    fn used((home, id): (HomeId, UpdateId), commit: CommitId) -> Self {
-        Unanswered {
-            asker: None,
-            home,
-            id,
-            until: Millis(0),
-            withheld: Some(commit),
-            is_to_ask: false,
-            is_saved: false,
-            is_leased: true,
-        }
-    }
 }
 
 /// What a member has of updates.
@@ -281,54 +240,6 @@ impl Updates {
         unanswered.any(|waits| waits.withheld == Some(commit))
     }
 
-    /// Whether only so many updates of a segment may be answered before they were seen.
-    fn has_share(&self, of: (HomeId, SegmentId)) -> bool {
-        let here = self.of.get(&of);
-        here.is_some_and(|here| here.share.is_some()) && !planted::is(Bug::ShareFreeWhenSaved)
-    }
-
-    /// How many updates may still be answered under each share (rule C2).
-    fn free_shares(&self, now: Millis) -> BTreeMap<(HomeId, SegmentId), usize> {
-        let shares = self.of.iter().filter_map(|(of, here)| {
-            let share = here.share?;
-            let free = match now < here.share_from {
-                true => 0,
-                false => (share as usize).saturating_sub(self.unseen(*of, here)),
-            };
-            Some((*of, free))
-        });
-        shares.collect()
-    }
-
-    /// How many updates of a segment were answered, and may not have been seen by readers with hard bounds.
-    fn unseen(&self, of: (HomeId, SegmentId), here: &InSegment) -> usize {
-        let open = here.custody.open().count();
-        let (mut waiting, mut saved) = (0, 0);
-        for waits in &self.unanswered {
-            if (waits.home, waits.id.segment) == of {
-                let is_open = here.custody.get(waits.id).is_some();
-                waiting += usize::from(is_open && waits.asker.is_some());
-                saved += usize::from(!is_open && waits.asker.is_none());
-            }
-        }
-        (open + saved).saturating_sub(waiting)
-    }
-
-    /// A new stream of a home begins. It does not tell whether readers have seen what was saved before it: that is sure only when their
-    /// leases are over.
-    fn pause_shares(&mut self, home: HomeId, now: Millis) {
-        let is_used = |waits: &Unanswered| waits.home == home && waits.asker.is_none();
-        let used = self.unanswered.extract_if(.., |waits| is_used(waits));
-        let used: BTreeSet<SegmentId> = used.map(|waits| waits.id.segment).collect();
-        let here = self.of.iter_mut().filter(|((of, _), _)| *of == home);
-        for ((_, segment), here) in here {
-            let is_used = used.contains(segment) || here.custody.open().next().is_some();
-            if is_used && !planted::is(Bug::ShareFreeWithStream) {
-                here.share_from = now.plus(SHARE_PAUSE_MS);
-            }
-        }
-    }
-
     /// Updates that were sent to a home, and not answered.
     pub(super) fn on_their_way(&self) -> usize {
         self.sent.len()
@@ -343,9 +254,7 @@ impl Updates {
         });
         let told = self.of.values().filter(|here| here.is_to_tell);
         let told = told.filter_map(|here| here.told.map(|at| at.plus(sharing::TELL_MS)));
-        let answers = self.unanswered.iter();
-        let answers = answers.filter(|waits| waits.asker.is_some());
-        let answers = answers.map(|waits| waits.until);
+        let answers = self.unanswered.iter().map(|waits| waits.until);
         leases
             .chain(told)
             .chain(answers)

@@ -314,8 +314,15 @@ impl Updating<'_> {
             );
             self.sharing().tell(&update, outbox);
             if let Origin::Asked { asker, until } = origin {
-                let waits = Unanswered::of(asker, (home, id), until);
-                self.updates.unanswered.push(waits);
+                self.updates.unanswered.push(Unanswered {
+                    asker,
+                    home,
+                    id,
+                    until,
+                    withheld: None,
+                    is_to_ask: false,
+                    is_saved: false,
+                });
             }
             homes.push(home);
         }
@@ -348,7 +355,6 @@ impl Updating<'_> {
 
     /// A stream begins: what was on its way goes again, and the member says what it has (rule C7).
     pub(in crate::member) fn begin(&mut self, home: HomeId, forgets: bool, outbox: &mut Outbox) {
-        self.updates.pause_shares(home, self.now());
         if !planted::is(Bug::UpdatesNotSentAgain) {
             for commit in self.updates.unsend_all(home) {
                 self.is_over(home, commit);
@@ -633,15 +639,9 @@ impl Updating<'_> {
         let Some((home, id)) = sent.copied() else {
             return;
         };
-        let has_share = self.updates.has_share((home, id.segment));
         let mut unanswered = self.updates.unanswered.iter_mut();
-        match unanswered.find(|waits| (waits.home, waits.id) == (home, id)) {
-            Some(waits) => waits.withheld = Some(commit),
-            None if has_share => {
-                let used = Unanswered::used((home, id), commit);
-                self.updates.unanswered.push(used);
-            }
-            None => {}
+        if let Some(waits) = unanswered.find(|waits| (waits.home, waits.id) == (home, id)) {
+            waits.withheld = Some(commit);
         }
     }
 
@@ -685,15 +685,10 @@ impl Updating<'_> {
         result: &Result<CallResponse, CallError>,
         outbox: &mut Outbox,
     ) {
+        let is_busy = result.is_err();
         for waits in &mut self.updates.unanswered {
-            let is_asked_again = match (&waits.asker, result) {
-                (_, Ok(_)) => false,
-                (Some(_), Err(_)) => true,
-                // The home knows nothing of it any more: no reader is awaited for it.
-                (None, Err(why)) => matches!(why, CallError::Busy | CallError::NotDelegated(_)),
-            };
             if waits.withheld == Some(commit) {
-                (waits.is_to_ask, waits.is_saved) = (is_asked_again, !is_asked_again);
+                (waits.is_to_ask, waits.is_saved) = (is_busy, !is_busy);
             }
         }
         self.leasing().answer(outbox);
