@@ -35,7 +35,7 @@ pub(super) struct WebConfig {
     pub(super) log: LogConfig,
 }
 
-/// `[tls]`.
+/// The files by which the proxy speaks TLS to clients, in the section `[tls]`. Both or none.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct TlsFiles {
@@ -43,25 +43,27 @@ pub(super) struct TlsFiles {
     pub(super) key: Option<PathBuf>,
 }
 
-/// `[postgres]`.
+/// The database whose commits are the source, in the section `[postgres]`.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct PostgresConfig {
     pub(super) url: Option<String>,
 }
 
-/// `[requests]`.
+/// Requests as the source, in the section `[requests]`.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct RequestsConfig {
     /// Whether they are the source.
     pub(super) on: bool,
+    /// The longest time in seconds that the origin works on one request.
     pub(super) seconds: u64,
+    /// Where applications call `/begin` and `/end`, as `IP:PORT`.
     pub(super) calls: Option<String>,
     pub(super) calls_secret: Option<PathBuf>,
 }
 
-/// `[keeper]`.
+/// The keeper whose table the proxy reads, in the section `[keeper]`.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct KeeperConfig {
